@@ -1,0 +1,44 @@
+// One GPU with its clock and its meter, real or simulated. In: a selector; out: the three, belonging
+// together. Invariant: CUDA device and meter are the same board, by UUID and PCI id.
+#pragma once
+
+#include "gpu/sim_device.hpp"
+#include "meter/board_meter.hpp"
+
+#include <memory>
+
+namespace hebe::campaign {
+
+struct MachineRequest {
+  std::string selector = "auto"; ///< auto | sim | <uuid> | <pci id> | <index in PCI order>
+  std::uint64_t seed = 0;        ///< of the simulated board
+  gpu::BoardModel model;
+  std::vector<gpu::Fault> faults;
+};
+
+class Machine {
+public:
+  /// `auto` falls back to the simulated GPU when there is no driver or no device; why() says so.
+  [[nodiscard]] static Result<std::unique_ptr<Machine>> open(const MachineRequest& request);
+  /// Creates the device's context. After this our own process is on the GPU.
+  [[nodiscard]] Result<gpu::Device*> device();
+
+  [[nodiscard]] const gpu::DeviceInfo& info() const { return info_; }
+  [[nodiscard]] Clock& clock() const { return *clock_; }
+  [[nodiscard]] meter::BoardMeter& meter() const { return *meter_; }
+  [[nodiscard]] bool simulated() const { return board_ != nullptr; }
+  [[nodiscard]] const gpu::SimBoard* sim_board() const { return board_.get(); }
+  [[nodiscard]] const std::string& why() const { return why_; } ///< why simulated under `auto`, or empty
+
+private:
+  Machine() = default;
+  void make_sim(const MachineRequest& request);
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<gpu::SimBoard> board_;
+  gpu::DeviceInfo info_;
+  std::unique_ptr<gpu::Device> device_;
+  std::unique_ptr<meter::BoardMeter> meter_;
+  std::string why_;
+};
+
+} // namespace hebe::campaign

@@ -1,0 +1,110 @@
+#include "cli/context.hpp"
+
+#include "core/build_identity.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace hebe::cli {
+namespace fs = std::filesystem;
+namespace {
+volatile std::sig_atomic_t stop_requested = 0;
+
+void on_interrupt(int) {
+  if (stop_requested != 0) {
+    ::signal(SIGINT, SIG_DFL); // the second Ctrl-C ends it at once
+    ::raise(SIGINT);
+  }
+  stop_requested = 1;
+  constexpr char kText[] = "\ninterrupted: stopping; nothing will be recorded (again to end at once)\n";
+  [[maybe_unused]] const auto put = ::write(2, kText, sizeof kText - 1);
+}
+
+std::string variable_or(const evidence::Variables& v, const char* name) {
+  const auto hit = v.find(name);
+  return hit == v.end() ? std::string() : hit->second;
+}
+} // namespace
+
+bool interrupted() { return stop_requested != 0; }
+
+void watch_for_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+fs::path Context::home() const {
+  if (auto set = variable_or(variables, "HEBE_HOME"); !set.empty()) return set;
+  std::error_code ec;
+  const auto has_it = [&](const fs::path& p) { return fs::exists(p / "python/hebe/worker/__main__.py", ec); };
+  for (auto folder = fs::read_symlink("/proc/self/exe", ec).parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+    for (const auto& candidate : {folder, folder / "share/hebe"})
+      if (has_it(candidate)) return candidate;
+  return kSourceDir;
+}
+
+fs::path Context::scratch() const {
+  const auto set = variable_or(variables, "TMPDIR");
+  return set.empty() ? fs::path("/tmp") : fs::path(set);
+}
+
+kernel::WorkerCommand Context::worker() const {
+  std::error_code ec;
+  std::string python = variable_or(variables, "HEBE_PYTHON");
+  const auto venv = home() / ".venv/bin/python";
+  if (python.empty()) python = fs::exists(venv, ec) ? venv.string() : fs::exists(kPython, ec) ? kPython : "python3";
+  auto path = (home() / "python").string();
+  if (const auto before = variable_or(variables, "PYTHONPATH"); !before.empty()) path += ":" + before;
+  return {{python, "-m", "hebe.worker"}, {{"PYTHONPATH", path}}};
+}
+
+Result<campaign::MachineRequest> Context::machine(std::uint64_t seed) const {
+  campaign::MachineRequest m;
+  m.selector = device;
+  m.seed = seed;
+  for (const auto& text : faults) {
+    HEBE_TRY(const auto fault, gpu::fault_from(text));
+    m.faults.push_back(fault);
+  }
+  return m;
+}
+
+std::vector<std::string> Context::recorded_argv() const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i] == "--data-root") {
+      ++i;
+    } else if (!argv[i].starts_with("--data-root=")) {
+      out.push_back(i == 0 ? fs::path(argv[i]).filename().string() : argv[i]);
+    }
+  }
+  return out;
+}
+
+void Context::log(const std::string& line) const {
+  if (!quiet) fmt::print(stderr, "{}\n", line);
+}
+void Context::print(const std::string& text) const { fmt::print("{}\n", text); }
+void Context::print_json(const Json& value) const { fmt::print("{}\n", value.dump(2)); }
+
+int Context::refused(const Refusal& r) const {
+  const auto code = static_cast<int>(exit_code_of(r.code));
+  if (json)
+    print_json({{"refused",
+                 {{"code", name_of(r.code)},
+                  {"what", r.what},
+                  {"where", r.where},
+                  {"next", r.next},
+                  {"not_written", r.not_written},
+                  {"exit", code}}}});
+  fmt::print(stderr, "hebe: {}\n", to_text(r));
+  return code;
+}
+
+} // namespace hebe::cli

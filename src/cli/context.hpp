@@ -1,0 +1,53 @@
+// What every command shares: options, streams, exit codes. Invariant: results go to stdout, everything
+// else to stderr; with --json stdout is one JSON value and nothing more.
+#pragma once
+
+#include "campaign/machine.hpp"
+#include "core/json.hpp"
+#include "evidence/environment.hpp"
+#include "kernel/worker.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+namespace hebe::cli {
+
+struct Context {
+  std::filesystem::path data_root;
+  std::string device = "auto";
+  std::vector<std::string> faults;
+  bool json = false, quiet = false, dry_run = false;
+  std::vector<std::string> argv;
+  evidence::Variables variables;
+
+  [[nodiscard]] std::filesystem::path home() const;    ///< where python/hebe and kernels/ are
+  [[nodiscard]] std::filesystem::path scratch() const; ///< TMPDIR or /tmp
+  [[nodiscard]] kernel::WorkerCommand worker() const;
+  [[nodiscard]] Result<campaign::MachineRequest> machine(std::uint64_t seed) const;
+  /// argv with the data root's place left out: a record does not depend on where it lies.
+  [[nodiscard]] std::vector<std::string> recorded_argv() const;
+
+  void log(const std::string& line) const;         ///< stderr, unless quiet
+  void print(const std::string& text) const;       ///< stdout
+  void print_json(const Json& value) const;        ///< stdout
+  [[nodiscard]] int refused(const Refusal& r) const; ///< tells, returns the exit code
+};
+
+/// One row of the command table: its options are added at once; it runs after parsing.
+struct Command {
+  const char* name;
+  const char* help;
+  std::function<std::function<int()>(CLI::App&, Context&)> add;
+};
+
+[[nodiscard]] Command doctor_command();
+[[nodiscard]] Command data_init_command();
+[[nodiscard]] Command run_aa_command();
+[[nodiscard]] Command run_verify_command();
+
+/// Set by Ctrl-C.
+[[nodiscard]] bool interrupted();
+void watch_for_interrupt();
+
+} // namespace hebe::cli

@@ -1,0 +1,49 @@
+// Files that are whole or absent. In: bytes and a path; out: a durable file, or a refusal that names the
+// path. Invariant: nobody ever sees a half-written file under its final name.
+#pragma once
+
+#include "core/result.hpp"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace hebe {
+
+/// Owns a POSIX descriptor.
+class FileDescriptor {
+public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& o) noexcept;
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() { close(); }
+  [[nodiscard]] int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void close();
+
+private:
+  int fd_ = -1;
+};
+
+/// errno as a refusal: no_space, no_permission (also a read-only file system) or io_failed.
+[[nodiscard]] Refusal io_refusal(int error, std::string_view operation,
+                                 const std::filesystem::path& path);
+
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+
+/// Writes `path` through a temporary name beside it: written, fsynced, made read-only (0444), renamed,
+/// the directory fsynced. An existing file is replaced; a failure leaves it as it was.
+[[nodiscard]] Status write_file_whole(const std::filesystem::path& path, std::string_view bytes);
+
+/// Writes and fsyncs a new file in a directory that is itself still under a temporary name.
+[[nodiscard]] Status write_new_file(const std::filesystem::path& path, std::string_view bytes);
+
+[[nodiscard]] Status make_directories(const std::filesystem::path& path);
+[[nodiscard]] Status sync_directory(const std::filesystem::path& path);
+/// fsyncs a file that another library wrote.
+[[nodiscard]] Status sync_file(const std::filesystem::path& path);
+
+} // namespace hebe

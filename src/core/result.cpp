@@ -1,0 +1,32 @@
+#include "core/result.hpp"
+
+#include <array>
+
+namespace hebe {
+namespace {
+struct Row {
+  std::string_view name;
+  ExitCode exit;
+  std::string_view meaning;
+};
+constexpr std::array kRows = {
+#define X(name, exit, meaning) Row{#name, ExitCode::exit, meaning},
+    HEBE_REFUSALS(X)
+#undef X
+};
+const Row& row(RefusalCode code) { return kRows.at(static_cast<std::size_t>(code)); }
+} // namespace
+
+std::string_view name_of(RefusalCode code) { return row(code).name; }
+std::string_view meaning_of(RefusalCode code) { return row(code).meaning; }
+ExitCode exit_code_of(RefusalCode code) { return row(code).exit; }
+
+std::string to_text(const Refusal& r) {
+  std::string text = "refused (" + std::string(name_of(r.code)) + "): " + r.what;
+  if (!r.where.empty()) text += "\n  where: " + r.where;
+  if (!r.not_written.empty()) text += "\n  not written: " + r.not_written;
+  if (!r.next.empty()) text += "\n  next: " + r.next;
+  return text;
+}
+
+} // namespace hebe

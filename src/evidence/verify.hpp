@@ -1,0 +1,28 @@
+// Is a run what it says? In: a sealed directory; out: every check with its outcome. Invariant: digests
+// first, then schemas, then everything derived is computed again from the samples; one changed bit
+// anywhere is named by its file.
+#pragma once
+
+#include "evidence/data_root.hpp"
+#include "core/json.hpp"
+
+namespace hebe::evidence {
+
+struct VerifyReport {
+  std::filesystem::path directory;
+  std::string seal;
+  std::vector<std::string> passed;
+  std::vector<Refusal> problems;
+  std::vector<std::string> not_checked; ///< and why
+  Json analysis;                        ///< as stored, once it has verified
+  [[nodiscard]] bool valid() const { return problems.empty(); }
+};
+
+/// Refuses only when there is nothing to verify (not_found, half_written, unreadable directory).
+[[nodiscard]] Result<VerifyReport> verify_run(const std::filesystem::path& directory);
+
+/// Where two JSON values differ by more than rounding: numbers within 1e-6 relative (another libm),
+/// everything else exactly; prose under "evidence" and "reason" is not compared. Empty: they agree.
+[[nodiscard]] std::string first_difference(const Json& stored, const Json& recomputed, const std::string& path = "");
+
+} // namespace hebe::evidence

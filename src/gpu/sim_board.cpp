@@ -1,0 +1,179 @@
+#include "gpu/sim_board.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace hebe::gpu {
+namespace {
+constexpr std::array<std::pair<std::string_view, FaultKind>, 23> kFaultNames = {{
+    {"counter_frozen", FaultKind::counter_frozen},
+    {"counter_backwards", FaultKind::counter_backwards},
+    {"counter_reset", FaultKind::counter_reset},
+    {"counter_unsupported", FaultKind::counter_unsupported},
+    {"samples_frozen", FaultKind::samples_frozen},
+    {"samples_empty", FaultKind::samples_empty},
+    {"samples_gap", FaultKind::samples_gap},
+    {"samples_implausible", FaultKind::samples_implausible},
+    {"samples_unsupported", FaultKind::samples_unsupported},
+    {"temperature_unsupported", FaultKind::temperature_unsupported},
+    {"meter_lies", FaultKind::meter_lies},
+    {"nvml_lost", FaultKind::nvml_lost},
+    {"foreign_process", FaultKind::foreign_process},
+    {"thermal_throttle", FaultKind::thermal_throttle},
+    {"power_brake", FaultKind::power_brake},
+    {"power_drift", FaultKind::power_drift},
+    {"ambient_rise", FaultKind::ambient_rise},
+    {"latency_jitter", FaultKind::latency_jitter},
+    {"clock_jump", FaultKind::clock_jump},
+    {"ecc_error", FaultKind::ecc_error},
+    {"mig", FaultKind::mig},
+    {"wrong_output", FaultKind::wrong_output},
+    {"lease_removed", FaultKind::lease_removed},
+}};
+constexpr Celsius kLeakageReference{45};
+} // namespace
+
+Result<Fault> fault_from(std::string_view text) {
+  const auto at = text.find('@');
+  const auto name = text.substr(0, at);
+  Fault fault{};
+  if (at != std::string_view::npos) {
+    const auto number = text.substr(at + 1);
+    double seconds = 0;
+    const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), seconds);
+    if (ec != std::errc{} || end != number.data() + number.size() || !(seconds >= 0) || seconds > 1e6)
+      return refuse(RefusalCode::bad_argument,
+                    "\"" + std::string(number) + "\" is no time in seconds for a fault",
+                    "write NAME@SECONDS, e.g. samples_gap@60");
+    fault.after = Seconds(seconds);
+  }
+  std::string all;
+  for (const auto& [known, kind] : kFaultNames) {
+    if (known == name) {
+      fault.kind = kind;
+      return fault;
+    }
+    all += (all.empty() ? "" : ", ") + std::string(known);
+  }
+  return refuse(RefusalCode::bad_argument, "unknown fault \"" + std::string(name) + "\"",
+                "use one of " + all);
+}
+
+std::string to_string(const Fault& fault) {
+  std::string text;
+  for (const auto& [name, kind] : kFaultNames)
+    if (kind == fault.kind) text = name;
+  std::array<char, 32> number{};
+  const auto end = std::to_chars(number.data(), number.data() + number.size(), fault.after.value()).ptr;
+  return text + "@" + std::string(number.data(), end);
+}
+
+SimBoard::SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed, std::vector<Fault> faults)
+    : clock_(clock), model_(model), seed_(seed), faults_(std::move(faults)), noise_(seed, 0x5b0a),
+      start_(clock.now()) {
+  // Meters look a little into the past: the board was idle and cool before the run began.
+  const double celsius = model_.ambient.value() + model_.kelvin_per_watt * model_.idle.value();
+  const auto before = start_ - std::chrono::seconds(5);
+  segments_.push_back({before, start_, model_.idle.value(), celsius, 0, 0, false});
+}
+
+std::optional<Fault> SimBoard::active(FaultKind kind, Instant at) const {
+  for (const auto& fault : faults_)
+    if (fault.kind == kind && at >= start_ + to_nanos(fault.after)) return fault;
+  return std::nullopt;
+}
+
+double SimBoard::static_watts(double celsius) const {
+  const double base = has_context_ ? model_.context_idle.value() : model_.idle.value();
+  return base * (1 + model_.leakage_per_kelvin * (celsius - kLeakageReference.value()));
+}
+
+void SimBoard::append(Instant end, double watts, bool capped) {
+  const auto& last = segments_.back();
+  if (end <= last.end) return;
+  const double seconds = to_seconds(end - last.end).value();
+  const double last_seconds = to_seconds(last.end - last.begin).value();
+  const double ambient =
+      model_.ambient.value() + (active(FaultKind::ambient_rise, last.end) ? 8.0 : 0.0);
+  const double settled = ambient + model_.kelvin_per_watt * watts;
+  const double decay = std::exp(-seconds / model_.thermal_time_constant.value());
+  segments_.push_back({last.end, end, watts, settled + (last.celsius_end - settled) * decay,
+                       last.joules_before + last.watts * last_seconds,
+                       last.capped_before + (last.capped ? last_seconds : 0), capped});
+}
+
+void SimBoard::idle_until(Instant t) {
+  // Idle is cut into pieces so that leakage follows the cooling.
+  while (segments_.back().end < t)
+    append(std::min(t, segments_.back().end + std::chrono::milliseconds(50)),
+           static_watts(segments_.back().celsius_end), false);
+}
+
+Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
+  idle_until(clock_.now());
+  const auto begin = segments_.back().end;
+  const double memory = work.bytes / model_.bandwidth, compute = work.operations / model_.flops;
+  double seconds = (std::max(memory, compute) + model_.launch_overhead.value()) * work.time_scale;
+  double noise = model_.latency_noise;
+  if (active(FaultKind::latency_jitter, begin)) noise *= 50;
+  seconds *= 1 + noise * noise_.normal();
+  if (active(FaultKind::thermal_throttle, begin)) seconds *= 1.25;
+  double dynamic = (work.bytes * model_.joules_per_byte + work.operations * model_.joules_per_operation) *
+                   work.energy_scale;
+  const double length = seconds * launches;
+  const double keep = std::exp(-length / model_.wander_time.value());
+  wander_ = wander_ * keep + model_.power_wander * std::sqrt(1 - keep * keep) * noise_.normal();
+  dynamic *= 1 + wander_;
+  if (auto drift = active(FaultKind::power_drift, begin))
+    dynamic *= 1 + 0.0001 * (to_seconds(begin - start_) - drift->after).value();
+  const double still = static_watts(segments_.back().celsius_end);
+  const double limit = model_.power_limit.value();
+  bool capped = false;
+  if (still + dynamic / seconds > limit && limit > still) {
+    seconds = dynamic / (limit - still); // the clocks fall until the limit holds
+    capped = true;
+  }
+  append(begin + to_nanos(Seconds(seconds * launches)), still + dynamic / seconds, capped);
+  return segments_.back().end;
+}
+
+Instant SimBoard::idle_from() const { return std::max(clock_.now(), segments_.back().end); }
+
+const SimBoard::Segment* SimBoard::segment_at(Instant t) const {
+  auto it = std::upper_bound(segments_.begin(), segments_.end(), t,
+                             [](Instant at, const Segment& s) { return at < s.end; });
+  return it == segments_.end() ? nullptr : &*it;
+}
+
+double SimBoard::joules_until(Instant t) const {
+  t = std::max(t, segments_.front().begin);
+  if (const auto* s = segment_at(t))
+    return s->joules_before + s->watts * to_seconds(t - s->begin).value();
+  const auto& last = segments_.back(); // idle since
+  return last.joules_before + last.watts * to_seconds(last.end - last.begin).value() +
+         static_watts(last.celsius_end) * to_seconds(t - last.end).value();
+}
+
+Joules SimBoard::energy(Instant from, Instant to) const {
+  return Joules(joules_until(to) - joules_until(from));
+}
+
+Watts SimBoard::mean_power(Instant from, Instant to) const {
+  return energy(from, to) / to_seconds(to - from);
+}
+
+Celsius SimBoard::temperature(Instant at) const {
+  const auto* s = segment_at(at);
+  return Celsius(s != nullptr ? s->celsius_end : segments_.back().celsius_end);
+}
+
+Seconds SimBoard::capped(Instant at) const {
+  const auto* s = segment_at(at);
+  if (s == nullptr) s = &segments_.back();
+  const double inside = s->capped ? to_seconds(std::min(at, s->end) - s->begin).value() : 0;
+  return Seconds(s->capped_before + inside);
+}
+
+} // namespace hebe::gpu

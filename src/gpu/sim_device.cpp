@@ -1,0 +1,134 @@
+#include "gpu/sim_device.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hebe::gpu {
+namespace {
+
+struct SimKernel final : Kernel {
+  Work work;
+  FunctionalModel functional;
+};
+struct SimGraph final : Graph {
+  Work work;
+  std::uint32_t launches = 0;
+};
+struct SimEvent final : Event {
+  Instant at;
+};
+
+} // namespace
+
+DeviceInfo sim_device_info() {
+  DeviceInfo info;
+  info.name = "Hebe simulated GPU (H200-like)";
+  info.uuid = "SIM-00000000-0000-0000-0000-000000000001";
+  info.pci_bus_id = "sim:0";
+  info.arch = 90;
+  info.multiprocessors = 132;
+  info.memory = {140ULL << 30};
+  info.l2 = {60ULL << 20};
+  info.shared_per_block_optin = {232448};
+  info.driver = "simulated";
+  info.simulated = true;
+  return info;
+}
+
+Result<DevicePointer> SimDevice::allocate(Bytes size) {
+  const auto pointer = next_;
+  allocations_[pointer].resize(size.count);
+  next_ += (size.count + 511) / 256 * 256;
+  board_.open_context();
+  return pointer;
+}
+
+void SimDevice::release(DevicePointer pointer) { allocations_.erase(pointer); }
+
+Result<std::span<std::byte>> SimDevice::memory(DevicePointer pointer, std::size_t size) {
+  auto it = allocations_.upper_bound(pointer);
+  if (it != allocations_.begin()) {
+    --it;
+    const auto offset = pointer - it->first;
+    if (offset + size <= it->second.size()) return std::span(it->second).subspan(offset, size);
+  }
+  return refuse(RefusalCode::internal, "simulated access outside every allocation");
+}
+
+Status SimDevice::write(DevicePointer to, std::span<const std::byte> from) {
+  HEBE_TRY(auto target, memory(to, from.size()));
+  std::memcpy(target.data(), from.data(), from.size());
+  return {};
+}
+
+Status SimDevice::read(std::span<std::byte> to, DevicePointer from) {
+  HEBE_TRY(auto source, memory(from, to.size()));
+  std::memcpy(to.data(), source.data(), to.size());
+  return {};
+}
+
+Status SimDevice::fill(DevicePointer to, std::byte value, Bytes size) {
+  HEBE_TRY(auto target, memory(to, size.count));
+  std::fill(target.begin(), target.end(), value);
+  return {};
+}
+
+Result<std::unique_ptr<Kernel>> SimDevice::load(const KernelImage& image,
+                                                const std::vector<DevicePointer>&) {
+  if (!image.launch->work)
+    return refuse(RefusalCode::bad_spec,
+                  "case \"" + image.launch->name + "\" declares no work: the simulated GPU cannot price it",
+                  "declare bytes and operations in the case (Work), or measure on a real GPU");
+  auto kernel = std::make_unique<SimKernel>();
+  const auto& work = *image.launch->work;
+  kernel->work.bytes = static_cast<double>(work.read.count + work.written.count);
+  for (const auto& [kind, count] : work.operations) kernel->work.operations += count;
+  kernel->functional = image.functional;
+  board_.open_context();
+  return kernel;
+}
+
+Result<Occupancy> SimDevice::occupancy(Kernel&) {
+  return refuse(RefusalCode::driver_unavailable, "the simulated GPU has no registers to count");
+}
+
+Status SimDevice::launch_once(Kernel& kernel) {
+  auto& k = static_cast<SimKernel&>(kernel);
+  clock().sleep_until(board_.enqueue(k.work, 1));
+  return k.functional ? k.functional() : Status{};
+}
+
+Result<std::unique_ptr<Graph>> SimDevice::capture(Kernel& kernel, std::uint32_t launches) {
+  auto graph = std::make_unique<SimGraph>();
+  graph->work = static_cast<SimKernel&>(kernel).work;
+  graph->launches = launches;
+  return graph;
+}
+
+Result<std::unique_ptr<Event>> SimDevice::make_event() { return std::make_unique<SimEvent>(); }
+
+Status SimDevice::replay(Graph& graph) {
+  auto& g = static_cast<SimGraph&>(graph);
+  board_.enqueue(g.work, g.launches);
+  return {};
+}
+
+Status SimDevice::record(Event& event) {
+  static_cast<SimEvent&>(event).at = board_.idle_from();
+  return {};
+}
+
+Status SimDevice::wait(Event& event) {
+  clock().sleep_until(static_cast<SimEvent&>(event).at);
+  return {};
+}
+
+Result<bool> SimDevice::reached(Event& event) {
+  return clock().now() >= static_cast<SimEvent&>(event).at;
+}
+
+Result<Seconds> SimDevice::elapsed(Event& from, Event& to) {
+  return to_seconds(static_cast<SimEvent&>(to).at - static_cast<SimEvent&>(from).at);
+}
+
+} // namespace hebe::gpu

@@ -1,0 +1,44 @@
+// A case, compiled and stored. In: a case file, its parameters and a target; out: a launch spec and the
+// digests of every artifact. Invariant: each artifact is in the store before its digest is used.
+#pragma once
+
+#include "core/json.hpp"
+#include "kernel/artifact_store.hpp"
+#include "kernel/launch_spec.hpp"
+#include "kernel/worker.hpp"
+
+#include <filesystem>
+
+namespace hebe::kernel {
+
+struct CaseRequest {
+  std::filesystem::path file;
+  std::string function = "case";
+  Json parameters = Json::object(); ///< values, or strings as typed on a command line
+  Json options = Json::object();    ///< Triton compile options, checked by name
+  int arch = 90;
+};
+
+struct CompiledCase {
+  CaseRequest request;
+  LaunchSpec launch;
+  ArtifactSet artifacts;
+  Json provenance; ///< source hash, signature, constants, attributes, tool versions
+  std::string cubin;
+};
+
+[[nodiscard]] Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
+                                                const CaseRequest& request,
+                                                const std::filesystem::path& cache);
+
+/// The oracle's values of every output, as files in `folder`. `inputs` maps buffer names to raw files.
+struct ReferenceOutput {
+  std::filesystem::path file;
+  DType dtype = DType::fp32; ///< may be wider than the kernel's
+};
+[[nodiscard]] Result<std::map<std::string, ReferenceOutput>>
+reference_outputs(Worker& worker, const CompiledCase& compiled,
+                  const std::map<std::string, std::filesystem::path>& inputs,
+                  const std::filesystem::path& folder);
+
+} // namespace hebe::kernel

@@ -1,0 +1,47 @@
+#include "kernel/output_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hebe::kernel {
+
+OutputCheck check_output(std::span<const std::byte> found, DType found_type,
+                         std::span<const std::byte> expected, DType expected_type, double atol,
+                         double rtol) {
+  OutputCheck check;
+  check.elements = expected.size() / size_of(expected_type);
+  if (found.size() / size_of(found_type) != check.elements) {
+    check.wrong = check.elements;
+    return check;
+  }
+  for (std::size_t i = 0; i < check.elements; ++i) {
+    const double f = element(found, found_type, i), e = element(expected, expected_type, i);
+    const double error = std::abs(f - e);
+    const bool right = f == e || (std::isnan(f) && std::isnan(e)) || error <= atol + rtol * std::abs(e);
+    if (std::isfinite(error)) {
+      check.worst_abs = std::max(check.worst_abs, error);
+      if (e != 0) check.worst_rel = std::max(check.worst_rel, error / std::abs(e));
+    }
+    if (!right && check.wrong++ == 0) check.first_wrong = i, check.found = f, check.expected = e;
+  }
+  return check;
+}
+
+OutputCheck joined(const OutputCheck& a, const OutputCheck& b) {
+  OutputCheck sum = a.wrong > 0 || b.wrong == 0 ? a : b;
+  if (a.wrong == 0 && b.wrong > 0) sum.first_wrong += a.elements;
+  sum.elements = a.elements + b.elements;
+  sum.wrong = a.wrong + b.wrong;
+  sum.worst_abs = std::max(a.worst_abs, b.worst_abs);
+  sum.worst_rel = std::max(a.worst_rel, b.worst_rel);
+  return sum;
+}
+
+std::string describe(const OutputCheck& c) {
+  return fmt::format("{} of {} elements are wrong; first at {}: found {}, expected {}", c.wrong,
+                     c.elements, c.first_wrong, c.found, c.expected);
+}
+
+} // namespace hebe::kernel

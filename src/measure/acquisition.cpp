@@ -1,0 +1,119 @@
+#include "measure/acquisition.hpp"
+
+#include "core/schema.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace hebe::measure {
+namespace {
+
+Json source_json(const meter::SourceIdentity& s) {
+  return {{"name", s.name}, {"field", s.field}, {"scope", s.scope}, {"unit", s.unit}};
+}
+meter::SourceIdentity source_from(const Json& j) {
+  return {j.at("name"), j.at("field"), j.at("scope"), j.at("unit")};
+}
+
+Json block_json(const WarmUpBlock& b) {
+  return {{"arm", b.arm == 0 ? "A" : "B"},
+          {"end_ns", json_integer(b.end_ns)},
+          {"latency_s", b.latency.value()},
+          {"power_w", b.power ? Json(b.power->value()) : Json(nullptr)},
+          {"temperature_c", b.temperature_c ? Json(*b.temperature_c) : Json(nullptr)}};
+}
+
+} // namespace
+
+Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter, bool virtual_clock) {
+  Acquisition a;
+  a.provenance = meter.board().provenance;
+  a.samples = meter.samples_source();
+  a.counter = meter.counter_source();
+  a.warm_up = run.warm_up;
+  a.behaviour = run.behaviour;
+  a.reference = run.reference;
+  a.clock_jumps_ns = run.sampler.clock_jumps_ns;
+  const auto& drains = run.sampler.drains;
+  a.drains = static_cast<std::int64_t>(drains.size());
+  for (std::size_t i = 0; i < drains.size(); ++i) {
+    a.largest_sample_age_ns = std::max(a.largest_sample_age_ns, drains[i].newest_age_ns);
+    if (i > 0)
+      a.largest_offset_change_ns = std::max(a.largest_offset_change_ns, std::abs(drains[i].offset_ns - drains[i - 1].offset_ns));
+  }
+  if (!drains.empty()) a.clock_offset_ns = drains.front().offset_ns;
+  if (!virtual_clock) a.sampler_cpu_share = run.sampler.cpu / run.wall;
+  a.wall = run.wall;
+  return a;
+}
+
+Json to_json(const Acquisition& a) {
+  Json blocks = Json::array(), jumps = Json::array();
+  for (const auto& b : a.warm_up.blocks) blocks.push_back(block_json(b));
+  for (const auto t : a.clock_jumps_ns) jumps.push_back(json_integer(t));
+  const auto& t = a.reference.temperature_c;
+  return {{"schema", "hebe.run.acquisition/1"},
+          {"provenance", name_of(a.provenance)},
+          {"primary", source_json(a.samples)},
+          {"cross_check", source_json(a.counter)},
+          {"warm_up", {{"duration_s", a.warm_up.duration.value()}, {"stable", a.warm_up.stable}, {"blocks", blocks}}},
+          {"meter",
+           {{"sample_period_s", a.behaviour.sample_period.value()},
+            {"lag_s", a.behaviour.lag.value()},
+            {"counter_period_s", a.behaviour.counter_period.value()}}},
+          {"reference",
+           {{"latency_a_s", a.reference.latency[0].value()},
+            {"latency_b_s", a.reference.latency[1].value()},
+            {"temperature_c", t ? Json(*t) : Json(nullptr)},
+            {"power_limit_w", a.reference.power_limit.value()}}},
+          {"clock",
+           {{"offset_ns", json_integer(a.clock_offset_ns)},
+            {"largest_offset_change_ns", json_integer(a.largest_offset_change_ns)},
+            {"largest_sample_age_ns", json_integer(a.largest_sample_age_ns)},
+            {"jumps_ns", jumps}}},
+          {"sampler", {{"drains", a.drains}, {"cpu_share_ratio", a.sampler_cpu_share ? Json(*a.sampler_cpu_share) : Json(nullptr)}}},
+          {"wall_s", a.wall.value()},
+          {"check", a.check},
+          {"occupancy", a.occupancy}};
+}
+
+Result<Acquisition> acquisition_from(const Json& j, std::string_view where) {
+  HEBE_CHECK(check_schema(j, "hebe.run.acquisition/1", where));
+  Acquisition a;
+  a.provenance = *provenance_from(j.at("provenance").get<std::string>());
+  a.samples = source_from(j.at("primary"));
+  a.counter = source_from(j.at("cross_check"));
+  a.warm_up.duration = Seconds(j.at("warm_up").at("duration_s"));
+  a.warm_up.stable = j.at("warm_up").at("stable");
+  for (const auto& b : j.at("warm_up").at("blocks")) {
+    WarmUpBlock block;
+    block.arm = b.at("arm") == "A" ? 0 : 1;
+    HEBE_TRY(block.end_ns, integer_from(b.at("end_ns"), where));
+    block.latency = Seconds(b.at("latency_s"));
+    if (!b.at("power_w").is_null()) block.power = Watts(b.at("power_w"));
+    if (!b.at("temperature_c").is_null()) block.temperature_c = b.at("temperature_c");
+    a.warm_up.blocks.push_back(block);
+  }
+  const auto& m = j.at("meter");
+  a.behaviour = {Seconds(m.at("sample_period_s")), Seconds(m.at("lag_s")), Seconds(m.at("counter_period_s"))};
+  const auto& r = j.at("reference");
+  a.reference.latency = {Seconds(r.at("latency_a_s")), Seconds(r.at("latency_b_s"))};
+  if (!r.at("temperature_c").is_null()) a.reference.temperature_c = r.at("temperature_c");
+  a.reference.power_limit = Watts(r.at("power_limit_w"));
+  const auto& c = j.at("clock");
+  HEBE_TRY(a.clock_offset_ns, integer_from(c.at("offset_ns"), where));
+  HEBE_TRY(a.largest_offset_change_ns, integer_from(c.at("largest_offset_change_ns"), where));
+  HEBE_TRY(a.largest_sample_age_ns, integer_from(c.at("largest_sample_age_ns"), where));
+  for (const auto& t : c.at("jumps_ns")) {
+    HEBE_TRY(const auto jump, integer_from(t, where));
+    a.clock_jumps_ns.push_back(jump);
+  }
+  a.drains = j.at("sampler").at("drains");
+  if (const auto& cpu = j.at("sampler").at("cpu_share_ratio"); !cpu.is_null()) a.sampler_cpu_share = cpu.get<double>();
+  a.wall = Seconds(j.at("wall_s"));
+  a.check = j.at("check");
+  a.occupancy = j.at("occupancy");
+  return a;
+}
+
+} // namespace hebe::measure

@@ -1,0 +1,46 @@
+#include "measure/arms.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hebe::measure {
+namespace {
+
+constexpr std::uint32_t kMostLaunches = 16'384; // nodes of a graph: beyond, instantiation takes seconds
+
+// Device time of one replay, the second of two: the first pays for loading.
+Result<Seconds> time_graph(gpu::Device& device, gpu::Graph& graph) {
+  HEBE_TRY(auto begin, device.make_event());
+  HEBE_TRY(auto end, device.make_event());
+  HEBE_CHECK(device.replay(graph));
+  HEBE_CHECK(device.record(*begin));
+  HEBE_CHECK(device.replay(graph));
+  HEBE_CHECK(device.record(*end));
+  HEBE_CHECK(device.wait(*end));
+  return device.elapsed(*begin, *end);
+}
+
+} // namespace
+
+Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels, Seconds target) {
+  Arms arms;
+  for (std::size_t a = 0; a < 2; ++a) {
+    std::uint32_t launches = 4;
+    for (int round = 0; round < 3; ++round) { // a cold clock makes the first estimate too long
+      HEBE_TRY(arms.graphs[a], device.capture(*kernels[a], launches));
+      HEBE_TRY(arms.replay_time[a], time_graph(device, *arms.graphs[a]));
+      arms.launches_per_replay[a] = launches;
+      const double wanted = target / (arms.replay_time[a] / launches);
+      if (arms.replay_time[a].value() <= 0)
+        return refuse(RefusalCode::driver_call_failed, "a graph's events are 0 s apart",
+                      "run `hebe doctor`", "cuEventElapsedTime");
+      const auto next = static_cast<std::uint32_t>(
+          std::clamp(std::round(wanted), 1.0, static_cast<double>(kMostLaunches)));
+      if (std::abs(static_cast<double>(next) / launches - 1) < 0.2) break;
+      if (round < 2) launches = next;
+    }
+  }
+  return arms;
+}
+
+} // namespace hebe::measure

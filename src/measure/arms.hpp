@@ -1,0 +1,21 @@
+// Two loaded arms, ready to be timed. In: kernels on a device; out: one graph an arm, of a length fixed
+// once from the measured latency. Invariant: after this nothing about an arm changes.
+#pragma once
+
+#include "gpu/device.hpp"
+
+#include <array>
+
+namespace hebe::measure {
+
+struct Arms {
+  std::array<std::unique_ptr<gpu::Graph>, 2> graphs;
+  std::array<std::uint32_t, 2> launches_per_replay{};
+  std::array<Seconds, 2> replay_time{}; ///< as calibrated
+};
+
+/// Sizes each arm's graph to last about `target`: long beside the host's pauses, short beside a window.
+[[nodiscard]] Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels,
+                                        Seconds target = Seconds(0.025));
+
+} // namespace hebe::measure

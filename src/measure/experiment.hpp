@@ -1,0 +1,59 @@
+// The run loop: warm up, pairs, retries. In: a frozen plan, two loaded arms, a board's meter, the gate that
+// says whether we still may; out: every window that was attempted, with its samples. Invariant: nothing is
+// written here, and nothing is dropped for its value.
+#pragma once
+
+#include "measure/arms.hpp"
+#include "measure/gates.hpp"
+#include "measure/plan.hpp"
+#include "meter/power_sampler.hpp"
+
+#include <functional>
+
+namespace hebe::measure {
+
+struct Progress {
+  std::string stage; ///< "warm-up", "pairs"
+  double done = 0;   ///< 0..1 of the whole job
+  Seconds left{0};   ///< estimate
+  std::string text;  ///< what just happened, for a log line; often empty
+};
+
+/// What the run loop may not decide by itself.
+struct Supervision {
+  std::function<Status()> may_continue; ///< before every window: lease held, not interrupted
+  std::function<void(const Progress&)> progress;
+};
+
+struct WarmUpBlock {
+  int arm = 0;
+  std::int64_t end_ns = 0;
+  Seconds latency{0};
+  std::optional<Watts> power;
+  std::optional<std::int64_t> temperature_c;
+};
+
+struct WarmUp {
+  Seconds duration{0};
+  bool stable = false;
+  std::vector<WarmUpBlock> blocks;
+};
+
+/// Everything a job gathered; a pure function of it gives the analysis.
+struct RawRun {
+  WarmUp warm_up;
+  MeterBehaviour behaviour;
+  Reference reference;
+  std::array<std::uint32_t, 2> launches_per_replay{};
+  std::array<std::int64_t, 2> replays_per_window{};
+  std::vector<Window> windows;
+  meter::SamplerRecord sampler;
+  Seconds wall{0};
+};
+
+/// Refuses (and then nothing may be recorded) when the meter, the board or the machine is unfit:
+/// meter_*, gpu_busy, throttled, not_stable, device_error, interrupted, lease_lost…
+[[nodiscard]] Result<RawRun> run_experiment(const Plan& plan, gpu::Device& device, Arms& arms,
+                                            meter::BoardMeter& meter, const Supervision& supervision);
+
+} // namespace hebe::measure

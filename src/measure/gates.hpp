@@ -1,0 +1,25 @@
+// Is a window fit to be counted? In: its reading, its estimate, the tier; out: one result a gate.
+// Invariant: pure, so that a reader can judge again; nothing is judged by the energy it shows.
+#pragma once
+
+#include "measure/tier.hpp"
+#include "measure/window_energy.hpp"
+
+namespace hebe::measure {
+
+/// What windows are compared with, fixed at the end of the warm-up.
+struct Reference {
+  std::array<Seconds, 2> latency{};         ///< per arm
+  std::optional<std::int64_t> temperature_c; ///< at the end of the warm-up
+  Watts power_limit{0};                      ///< 0: unknown
+};
+
+/// `clock_jumped`: the wall clock stepped during the window.
+[[nodiscard]] std::vector<GateResult> judge_window(const WindowReading& window, const WindowEstimate& estimate,
+                                                   const Tier& tier, const MeterBehaviour& behaviour,
+                                                   const Reference& reference, bool clock_jumped);
+
+/// Temperature within a pair; appended to the second window's gates.
+[[nodiscard]] GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second, const Tier& tier);
+
+} // namespace hebe::measure

@@ -1,0 +1,98 @@
+#include "measure/plan.hpp"
+
+#include "core/philox.hpp"
+#include "core/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace hebe::measure {
+namespace {
+constexpr std::uint64_t kOrderStream = 1, kPhaseStream = 2;
+constexpr int kMostPairs = 10'000;
+constexpr Seconds kLongestWindow{600}, kLongestWarmUp{3600};
+
+Status at_least(const Plan& plan, const char* what, double asked, double minimum, const char* option) {
+  if (std::isfinite(asked) && asked >= minimum) return {};
+  return refuse(RefusalCode::below_tier_minimum,
+                fmt::format("{} needs at least {} {}, {} was asked for", plan.tier.name, minimum, what, asked),
+                fmt::format("raise {} to {} or more, or use --protocol-tier smoke-v1 to check the plumbing",
+                            option, minimum),
+                option);
+}
+Status at_most(const char* what, double asked, double maximum, const char* option) {
+  if (asked <= maximum) return {};
+  return refuse(RefusalCode::bad_argument, fmt::format("{} {} is over the limit of {}", asked, what, maximum),
+                fmt::format("lower {}", option), option);
+}
+} // namespace
+
+std::vector<PairOrder> random_order(int pairs, std::uint64_t seed) {
+  std::vector<PairOrder> order;
+  Philox random(seed, kOrderStream);
+  const bool extra = random.below(2) == 1;
+  for (int i = 0; i < pairs; ++i)
+    order.push_back((i % 2 == 1) != extra ? PairOrder::ba : PairOrder::ab);
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
+  return order;
+}
+
+Status complete_plan(Plan& plan) {
+  const auto& t = plan.tier;
+  HEBE_CHECK(at_least(plan, "pairs", plan.pairs, t.min_pairs, "--pairs"));
+  HEBE_CHECK(at_least(plan, "s per window", plan.window.value(), t.min_window.value(), "--batch-seconds"));
+  HEBE_CHECK(at_least(plan, "s of warm-up", plan.warm_up.value(), t.min_warm_up.value(), "--warm-up-seconds"));
+  HEBE_CHECK(at_most("pairs", plan.pairs, kMostPairs, "--pairs"));
+  HEBE_CHECK(at_most("s per window", plan.window.value(), kLongestWindow.value(), "--batch-seconds"));
+  HEBE_CHECK(at_most("s of warm-up", plan.warm_up.value(), kLongestWarmUp.value(), "--warm-up-seconds"));
+  plan.order = random_order(plan.pairs, plan.seed);
+  return {};
+}
+
+double start_phase(const Plan& plan, std::int64_t window_index) {
+  return Philox(plan.seed, kPhaseStream + (static_cast<std::uint64_t>(window_index) << 8)).uniform();
+}
+
+Json to_json(const Plan& p) {
+  Json order = Json::array();
+  for (const auto o : p.order) order.push_back(o == PairOrder::ab ? "AB" : "BA");
+  return {{"schema", "hebe.run.plan/1"},
+          {"kind", p.kind},
+          {"subject", p.subject},
+          {"arms", {{"A", {{"cubin_sha256", p.cubins[0]}}}, {"B", {{"cubin_sha256", p.cubins[1]}}}}},
+          {"inputs_sha256", p.inputs},
+          {"device", p.device},
+          {"tier", to_json(p.tier)},
+          {"pairs", p.pairs},
+          {"window_s", p.window.value()},
+          {"warm_up_s", p.warm_up.value()},
+          {"seed", std::to_string(p.seed)},
+          {"order", order},
+          {"margins", {{"energy_percent", p.margins.energy_percent}, {"latency_percent", p.margins.latency_percent}}},
+          {"analysis", {{"resamples", p.resamples}, {"level", p.level}, {"alpha", p.alpha}}}};
+}
+
+Result<Plan> plan_from(const Json& j, std::string_view where) {
+  HEBE_CHECK(check_schema(j, "hebe.run.plan/1", where));
+  Plan p;
+  p.kind = j.at("kind");
+  p.subject = j.at("subject");
+  p.cubins = {j.at("arms").at("A").at("cubin_sha256"), j.at("arms").at("B").at("cubin_sha256")};
+  p.inputs = j.at("inputs_sha256");
+  p.device = j.at("device");
+  HEBE_TRY(p.tier, tier_from(j.at("tier")));
+  p.pairs = j.at("pairs");
+  p.window = Seconds(j.at("window_s"));
+  p.warm_up = Seconds(j.at("warm_up_s"));
+  p.seed = std::stoull(j.at("seed").get<std::string>());
+  for (const auto& o : j.at("order")) p.order.push_back(o == "AB" ? PairOrder::ab : PairOrder::ba);
+  p.margins = {j.at("margins").at("energy_percent"), j.at("margins").at("latency_percent")};
+  p.resamples = j.at("analysis").at("resamples");
+  p.level = j.at("analysis").at("level");
+  p.alpha = j.at("analysis").at("alpha");
+  return p;
+}
+
+} // namespace hebe::measure

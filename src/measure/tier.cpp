@@ -1,0 +1,103 @@
+#include "measure/tier.hpp"
+
+namespace hebe::measure {
+namespace {
+
+Tier smoke() {
+  Tier t;
+  t.name = "smoke-v1";
+  return t;
+}
+
+// Limits follow an H200 as found: pairs of 5 s windows differ by about 0.05 %, its samples come 20 ms
+// apart (largest seen 44.6 ms), and its temperature reads in whole degrees.
+Tier confirmation() {
+  Tier t;
+  t.name = "confirmation-v1";
+  t.is_evidence = true;
+  t.min_pairs = 12;
+  t.min_window = Seconds(5);
+  t.min_warm_up = Seconds(30);
+  t.max_warm_up = Seconds(180);
+  t.settle_span = Seconds(20);
+  t.settle_power = 0.006;
+  t.settle_temperature = Celsius(1);
+  t.max_job_drift = Celsius(2);
+  t.max_pair_drift = Celsius(1);
+  t.min_coverage = 0.95;
+  t.max_sample_gap = Seconds(0.1);
+  t.meter_agreement = 0.02;
+  t.max_replay_cv = 0.01;
+  t.max_latency_shift = 0.01;
+  return t;
+}
+
+Json optional_number(const std::optional<Celsius>& v) { return v ? Json(v->value()) : Json(nullptr); }
+std::optional<Celsius> optional_celsius(const Json& j) {
+  return j.is_null() ? std::nullopt : std::optional(Celsius(j.get<double>()));
+}
+
+} // namespace
+
+Result<Tier> tier_named(std::string_view name) {
+  for (auto tier : {smoke(), confirmation()})
+    if (tier.name == name) return tier;
+  return refuse(RefusalCode::bad_argument, "unknown protocol tier \"" + std::string(name) + "\"",
+                "use smoke-v1 or confirmation-v1");
+}
+
+Json to_json(const Tier& t) {
+  return {{"name", t.name},
+          {"is_evidence", t.is_evidence},
+          {"min_pairs", t.min_pairs},
+          {"min_window_s", t.min_window.value()},
+          {"min_warm_up_s", t.min_warm_up.value()},
+          {"max_warm_up_s", t.max_warm_up.value()},
+          {"settle_span_s", t.settle_span.value()},
+          {"settle_power_ratio", t.settle_power},
+          {"settle_temperature_c", t.settle_temperature.value()},
+          {"max_job_drift_c", optional_number(t.max_job_drift)},
+          {"max_pair_drift_c", optional_number(t.max_pair_drift)},
+          {"min_coverage_ratio", t.min_coverage},
+          {"max_sample_gap_s", t.max_sample_gap.value()},
+          {"max_clock_change_ratio", t.max_clock_change},
+          {"meter_agreement_ratio", t.meter_agreement},
+          {"max_replay_cv_ratio", t.max_replay_cv},
+          {"max_latency_shift_ratio", t.max_latency_shift},
+          {"max_idle_s", t.max_idle.value()},
+          {"max_attempts", t.max_attempts},
+          {"order_alpha", t.order_alpha},
+          {"trend_alpha", t.trend_alpha}};
+}
+
+Result<Tier> tier_from(const Json& j) {
+  try {
+    Tier t;
+    t.name = j.at("name");
+    t.is_evidence = j.at("is_evidence");
+    t.min_pairs = j.at("min_pairs");
+    t.min_window = Seconds(j.at("min_window_s"));
+    t.min_warm_up = Seconds(j.at("min_warm_up_s"));
+    t.max_warm_up = Seconds(j.at("max_warm_up_s"));
+    t.settle_span = Seconds(j.at("settle_span_s"));
+    t.settle_power = j.at("settle_power_ratio");
+    t.settle_temperature = Celsius(j.at("settle_temperature_c"));
+    t.max_job_drift = optional_celsius(j.at("max_job_drift_c"));
+    t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
+    t.min_coverage = j.at("min_coverage_ratio");
+    t.max_sample_gap = Seconds(j.at("max_sample_gap_s"));
+    t.max_clock_change = j.at("max_clock_change_ratio");
+    t.meter_agreement = j.at("meter_agreement_ratio");
+    t.max_replay_cv = j.at("max_replay_cv_ratio");
+    t.max_latency_shift = j.at("max_latency_shift_ratio");
+    t.max_idle = Seconds(j.at("max_idle_s"));
+    t.max_attempts = j.at("max_attempts");
+    t.order_alpha = j.at("order_alpha");
+    t.trend_alpha = j.at("trend_alpha");
+    return t;
+  } catch (const Json::exception& e) {
+    return refuse(RefusalCode::bad_schema, std::string("tier: ") + e.what());
+  }
+}
+
+} // namespace hebe::measure
