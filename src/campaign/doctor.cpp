@@ -15,7 +15,8 @@ namespace {
 
 class Examination {
 public:
-  Examination(const evidence::DataRoot& root, const DoctorRequest& request) : root_(root), request_(request) {}
+  Examination(const evidence::DataRoot& root, const DoctorRequest& request)
+      : root_(root), request_(request) {}
 
   DoctorReport run() {
     facts(evidence::build_facts());
@@ -26,12 +27,18 @@ public:
   }
 
 private:
-  void facts(std::vector<Fact> more) { report_.facts.insert(report_.facts.end(), more.begin(), more.end()); }
-  void pass(std::string name, std::string detail) { report_.checks.push_back({std::move(name), true, std::move(detail), {}}); }
+  void facts(std::vector<Fact> more) {
+    report_.facts.insert(report_.facts.end(), more.begin(), more.end());
+  }
+  void pass(std::string name, std::string detail) {
+    report_.checks.push_back({std::move(name), true, std::move(detail), {}});
+  }
   void fail(std::string name, std::string detail, std::string fix) {
     report_.checks.push_back({std::move(name), false, std::move(detail), std::move(fix)});
   }
-  void fail(std::string name, const Refusal& r) { fail(std::move(name), r.what, r.next.empty() ? "see above" : r.next); }
+  void fail(std::string name, const Refusal& r) {
+    fail(std::move(name), r.what, r.next.empty() ? "see above" : r.next);
+  }
 
   void toolchain() {
     auto worker = kernel::Worker::start(request_.worker);
@@ -54,14 +61,17 @@ private:
   void compiles(kernel::Worker& worker) {
     // Into a folder of its own: a doctor leaves no artifact behind.
     auto folder = (request_.scratch / "hebe-doctor-XXXXXX").string();
-    if (::mkdtemp(folder.data()) == nullptr) return fail("tool chain compiles", io_refusal(errno, "create directory", folder));
+    if (::mkdtemp(folder.data()) == nullptr)
+      return fail("tool chain compiles", io_refusal(errno, "create directory", folder));
     kernel::CaseRequest subject;
     subject.file = request_.probe_case;
-    const auto compiled = kernel::compile_case(worker, kernel::ArtifactStore(folder), subject, fs::path(folder) / "cache");
+    const auto compiled = kernel::compile_case(worker, kernel::ArtifactStore(folder), subject,
+                                               fs::path(folder) / "cache");
     std::error_code ignored;
     fs::remove_all(folder, ignored);
     if (!compiled) return fail("tool chain compiles", compiled.error());
-    pass("tool chain compiles", fmt::format("{} for sm_90, cubin sha256 {}", compiled->launch.entry, compiled->artifacts.at("cubin").substr(0, 16)));
+    pass("tool chain compiles", fmt::format("{} for sm_90, cubin sha256 {}", compiled->launch.entry,
+                                            compiled->artifacts.at("cubin").substr(0, 16)));
   }
 
   void machine() {
@@ -72,7 +82,9 @@ private:
     auto& m = **machine;
     report_.simulated = m.simulated();
     if (m.simulated() && !explicit_sim)
-      return fail("GPU", m.why(), "install the NVIDIA driver and a GPU to measure; `--device sim` runs everything simulated");
+      return fail("GPU", m.why(),
+                  "install the NVIDIA driver and a GPU to measure; `--device sim` runs everything "
+                  "simulated");
     pass("GPU", fmt::format("{} ({}, {})", m.info().name, m.info().uuid, m.info().pci_bus_id));
     facts(evidence::device_facts(m.info()));
     facts(evidence::meter_facts(m.meter()));
@@ -82,15 +94,21 @@ private:
 
   void board(Machine& m) {
     auto& meter = m.meter();
-    if (const auto mig = meter.mig_enabled(); !mig) fail("MIG is off", mig.error());
-    else if (*mig) fail("MIG is off", "MIG is on: board power is not a slice's power", "ask the administrator for a board with MIG off");
-    else pass("MIG is off", "board power is the GPU's");
+    if (const auto mig = meter.mig_enabled(); !mig)
+      fail("MIG is off", mig.error());
+    else if (*mig)
+      fail("MIG is off", "MIG is on: board power is not a slice's power",
+           "ask the administrator for a board with MIG off");
+    else
+      pass("MIG is off", "board power is the GPU's");
     const auto processes = meter.processes();
     if (!processes) {
       fail("GPU is free", processes.error());
     } else if (!processes->empty()) {
       std::string who;
-      for (const auto& p : *processes) who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", p.pid, p.name.empty() ? "name unknown" : p.name);
+      for (const auto& p : *processes)
+        who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", p.pid,
+                           p.name.empty() ? "name unknown" : p.name);
       fail("GPU is free", "in use by " + who, "end them, or choose another --device");
     } else {
       pass("GPU is free", "no other process");
@@ -105,19 +123,34 @@ private:
     m.clock().sleep_for(std::chrono::milliseconds(350));
     const auto second = meter.read_boundary();
     if (!second) return fail("meters", second.error());
-    if (!first->energy_mj) fail("energy counter", first->energy_mj.error());
-    else if (!second->energy_mj) fail("energy counter", second->energy_mj.error());
+    if (!first->energy_mj)
+      fail("energy counter", first->energy_mj.error());
+    else if (!second->energy_mj)
+      fail("energy counter", second->energy_mj.error());
     else if (*second->energy_mj <= *first->energy_mj)
-      fail("energy counter", fmt::format("went from {} to {} mJ in 0.35 s: a board draws power doing nothing, so this is not metering", *first->energy_mj, *second->energy_mj),
+      fail("energy counter",
+           fmt::format("went from {} to {} mJ in 0.35 s: a board draws power doing nothing, so "
+                       "this is not metering",
+                       *first->energy_mj, *second->energy_mj),
            "another driver version may meter this board");
-    else pass("energy counter", fmt::format("{}: +{} mJ in 0.35 s, a call takes {:.1f} ms", meter.counter_source().name,
-                                            *second->energy_mj - *first->energy_mj, to_seconds(second->after - second->before).value() * 1e3));
+    else
+      pass("energy counter",
+           fmt::format("{}: +{} mJ in 0.35 s, a call takes {:.1f} ms", meter.counter_source().name,
+                       *second->energy_mj - *first->energy_mj,
+                       to_seconds(second->after - second->before).value() * 1e3));
     const auto samples = meter.read_power_samples(0);
-    if (!samples) fail("power samples", samples.error());
-    else if (samples->size() < 2) fail("power samples", "the driver's buffer is empty", "another driver version may meter this board");
-    else pass("power samples", fmt::format("{}: {} in the buffer, {:.1f} ms apart, newest {:.1f} W", meter.samples_source().name, samples->size(),
-                                           static_cast<double>(samples->back().wall_us - samples->front().wall_us) * 1e-3 / static_cast<double>(samples->size() - 1),
-                                           static_cast<double>(samples->back().raw_mw) * 1e-3));
+    if (!samples)
+      fail("power samples", samples.error());
+    else if (samples->size() < 2)
+      fail("power samples", "the driver's buffer is empty",
+           "another driver version may meter this board");
+    else
+      pass("power samples",
+           fmt::format("{}: {} in the buffer, {:.1f} ms apart, newest {:.1f} W",
+                       meter.samples_source().name, samples->size(),
+                       static_cast<double>(samples->back().wall_us - samples->front().wall_us) *
+                           1e-3 / static_cast<double>(samples->size() - 1),
+                       static_cast<double>(samples->back().raw_mw) * 1e-3));
     throttle(*second);
   }
 
@@ -125,16 +158,21 @@ private:
     if (!b.event_reasons) return fail("not throttled", b.event_reasons.error());
     constexpr std::int64_t kVoiding = 0x08 | 0x10 | 0x20 | 0x40 | 0x80;
     if ((*b.event_reasons & kVoiding) != 0)
-      fail("not throttled", fmt::format("clock event reasons 0x{:x}", *b.event_reasons), "let the board cool; see nvidia-smi -q -d PERFORMANCE");
-    else pass("not throttled", fmt::format("clock event reasons 0x{:x}", *b.event_reasons));
+      fail("not throttled", fmt::format("clock event reasons 0x{:x}", *b.event_reasons),
+           "let the board cool; see nvidia-smi -q -d PERFORMANCE");
+    else
+      pass("not throttled", fmt::format("clock event reasons 0x{:x}", *b.event_reasons));
   }
 
   void data_root() {
     std::error_code ec;
     fs::path existing = fs::absolute(root_.path());
-    while (!fs::exists(existing, ec) && existing.has_relative_path()) existing = existing.parent_path();
-    if (::access(existing.c_str(), W_OK) != 0) fail("data root", io_refusal(errno, "write to", existing));
-    else pass("data root", root_.path().string());
+    while (!fs::exists(existing, ec) && existing.has_relative_path())
+      existing = existing.parent_path();
+    if (::access(existing.c_str(), W_OK) != 0)
+      fail("data root", io_refusal(errno, "write to", existing));
+    else
+      pass("data root", root_.path().string());
     for (const auto& half : root_.unsealed())
       report_.facts.push_back(known("data_root.half_written", half.string(), "directory name"));
   }
@@ -150,6 +188,8 @@ bool DoctorReport::can_measure() const {
   return std::all_of(checks.begin(), checks.end(), [](auto& c) { return c.passed; });
 }
 
-DoctorReport examine(const evidence::DataRoot& root, const DoctorRequest& request) { return Examination(root, request).run(); }
+DoctorReport examine(const evidence::DataRoot& root, const DoctorRequest& request) {
+  return Examination(root, request).run();
+}
 
 } // namespace hebe::campaign

@@ -1,5 +1,5 @@
-// Can this machine measure? In: where the tools and the GPU should be; out: every fact with its source,
-// every check with its fix. Invariant: looks, never changes anything, records nothing.
+// Can this machine measure? In: where the tools and the GPU should be; out: every fact with its
+// source, every check with its fix. Invariant: looks, never changes anything, records nothing.
 #pragma once
 
 #include "campaign/machine.hpp"

@@ -26,7 +26,8 @@ class ScratchFolder {
 public:
   static Result<ScratchFolder> make(const fs::path& parent) {
     auto name = (parent / "hebe-job-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return std::unexpected(io_refusal(errno, "create directory", name));
+    if (::mkdtemp(name.data()) == nullptr)
+      return std::unexpected(io_refusal(errno, "create directory", name));
     return ScratchFolder(name);
   }
   ScratchFolder(ScratchFolder&& o) noexcept : path_(std::exchange(o.path_, {})) {}
@@ -59,17 +60,20 @@ public:
     HEBE_CHECK(compile());
     HEBE_CHECK(freeze());
     const double pair = 2 * (plan_.window.value() + 0.4);
-    return JobPreview{to_json(plan_), plan_id_, Seconds(plan_.warm_up.value() + pair * plan_.pairs)};
+    return JobPreview{to_json(plan_), plan_id_,
+                      Seconds(plan_.warm_up.value() + pair * plan_.pairs)};
   }
 
   Result<JobOutcome> run() {
     HEBE_CHECK(check_request());
     HEBE_TRY(machine_, Machine::open(request_.machine));
     if (!machine_->why().empty())
-      notice("no GPU here (" + machine_->why() + "): running on the simulated GPU; its values are simulated, never measured");
+      notice("no GPU here (" + machine_->why() +
+             "): running on the simulated GPU; its values are simulated, never measured");
     HEBE_CHECK(root_.initialise());
     for (const auto& half : root_.unsealed())
-      notice("found a half-written run, left by a process that died; it is never read: " + half.string());
+      notice("found a half-written run, left by a process that died; it is never read: " +
+             half.string());
     HEBE_CHECK(lease());
     HEBE_CHECK(board_is_free());
     HEBE_TRY(scratch_, ScratchFolder::make(request_.scratch));
@@ -99,8 +103,10 @@ private:
     const RealClock wall;
     char host[256] = "unknown host";
     ::gethostname(host, sizeof host - 1);
-    HEBE_TRY(lease_, Lease::acquire(root_.leases(), machine_->info().uuid, host, utc_text(wall.wall_us()),
-                                    fmt::format("run-{} {}", request_.kind, request_.subject.file.stem().string())));
+    HEBE_TRY(lease_,
+             Lease::acquire(
+                 root_.leases(), machine_->info().uuid, host, utc_text(wall.wall_us()),
+                 fmt::format("run-{} {}", request_.kind, request_.subject.file.stem().string())));
     return {};
   }
 
@@ -109,15 +115,17 @@ private:
     auto& meter = machine_->meter();
     HEBE_TRY(const bool mig, meter.mig_enabled());
     if (mig)
-      return refuse(RefusalCode::mig_enabled, "MIG is on: the board's power is that of all its slices together",
+      return refuse(RefusalCode::mig_enabled,
+                    "MIG is on: the board's power is that of all its slices together",
                     "measure on a board whose administrator has MIG off", meter.board().uuid);
     HEBE_TRY(const auto processes, meter.processes());
     if (processes.empty()) return {};
     std::string who;
     for (const auto& p : processes)
-      who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", p.pid, p.name.empty() ? "name unknown" : p.name);
-    return refuse(RefusalCode::gpu_busy, "other processes use the GPU: " + who, "end them, or choose another --device",
-                  meter.board().uuid);
+      who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", p.pid,
+                         p.name.empty() ? "name unknown" : p.name);
+    return refuse(RefusalCode::gpu_busy, "other processes use the GPU: " + who,
+                  "end them, or choose another --device", meter.board().uuid);
   }
 
   Status compile() {
@@ -129,9 +137,11 @@ private:
     HEBE_TRY(compiled_, kernel::compile_case(*worker_, store, subject, root_.cache() / "triton"));
     HEBE_TRY(inputs_, measure::write_inputs(compiled_.launch, scratch_->path()));
     if (!compiled_.launch.has_reference)
-      return refuse(RefusalCode::bad_spec, "case \"" + compiled_.launch.name + "\" has no reference",
-                    "give the case a reference: an unchecked kernel is not measured", subject.file.string());
-    HEBE_TRY(expected_, kernel::reference_outputs(*worker_, compiled_, inputs_.paths, scratch_->path()));
+      return refuse(
+          RefusalCode::bad_spec, "case \"" + compiled_.launch.name + "\" has no reference",
+          "give the case a reference: an unchecked kernel is not measured", subject.file.string());
+    HEBE_TRY(expected_,
+             kernel::reference_outputs(*worker_, compiled_, inputs_.paths, scratch_->path()));
     worker_.reset(); // its memory and its CPU time are not to be there while we measure
     return {};
   }
@@ -145,20 +155,24 @@ private:
     plan_.inputs = inputs_.digests;
     Json faults = Json::array();
     for (const auto& f : request_.machine.faults) faults.push_back(gpu::to_string(f));
-    plan_.device = machine_->simulated()
-                       ? Json{{"provenance", "simulated"},
-                              {"outputs", "taken from the case's reference, not computed from the cubin"},
-                              {"price", "declared bytes and operations through a roofline and an energy table, not counted from the TTGIR"},
-                              {"faults", faults}}
-                       : Json{{"provenance", "measured"}, {"arch", machine_->info().arch}};
+    plan_.device =
+        machine_->simulated()
+            ? Json{{"provenance", "simulated"},
+                   {"outputs", "taken from the case's reference, not computed from the cubin"},
+                   {"price", "declared bytes and operations through a roofline and an energy "
+                             "table, not counted from the TTGIR"},
+                   {"faults", faults}}
+            : Json{{"provenance", "measured"}, {"arch", machine_->info().arch}};
     HEBE_TRY(plan_id_, content_id(to_json(plan_)));
     return {};
   }
 
   Status may_continue() const {
     if (callbacks_.interrupted && callbacks_.interrupted())
-      return refuse(RefusalCode::interrupted, "interrupted; nothing was recorded", "run again to measure");
-    if (const auto* board = machine_->sim_board(); board && board->active(gpu::FaultKind::lease_removed, machine_->clock().now())) {
+      return refuse(RefusalCode::interrupted, "interrupted; nothing was recorded",
+                    "run again to measure");
+    if (const auto* board = machine_->sim_board();
+        board && board->active(gpu::FaultKind::lease_removed, machine_->clock().now())) {
       std::error_code ignored;
       fs::remove(lease_->path(), ignored);
     }
@@ -170,10 +184,13 @@ private:
     Json argv = Json::array();
     for (const auto& a : request_.argv) argv.push_back(a);
     facts.push_back(known("run.argv", argv, "command line; the data root's place is left out"));
-    facts.push_back(machine_->simulated() ? unknown("run.started", "clock", "the simulated GPU runs in virtual time")
-                                          : known("run.started", utc_text(machine_->clock().wall_us()), "wall clock"));
-    for (auto&& more : {evidence::host_facts(machine_->simulated(), request_.variables), evidence::toolchain_facts(hello_),
-                        evidence::device_facts(machine_->info()), evidence::meter_facts(machine_->meter())})
+    facts.push_back(
+        machine_->simulated()
+            ? unknown("run.started", "clock", "the simulated GPU runs in virtual time")
+            : known("run.started", utc_text(machine_->clock().wall_us()), "wall clock"));
+    for (auto&& more : {evidence::host_facts(machine_->simulated(), request_.variables),
+                        evidence::toolchain_facts(hello_), evidence::device_facts(machine_->info()),
+                        evidence::meter_facts(machine_->meter())})
       facts.insert(facts.end(), more.begin(), more.end());
     if (request_.redact) evidence::redact(facts);
     return evidence::environment_json(facts);
@@ -186,9 +203,11 @@ private:
     HEBE_CHECK(may_continue());
     HEBE_TRY(auto workload, measure::Workload::make(*device, {&compiled_, &compiled_}, expected_));
     HEBE_TRY(auto check, workload.check());
-    HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels()));
+    HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(),
+                                              plan_.cubins[0] == plan_.cubins[1]));
     const measure::Supervision supervision{[this] { return may_continue(); }, callbacks_.progress};
-    HEBE_TRY(auto raw, measure::run_experiment(plan_, *device, arms, machine_->meter(), supervision));
+    HEBE_TRY(auto raw,
+             measure::run_experiment(plan_, *device, arms, machine_->meter(), supervision));
 
     parts.acquisition = acquisition_of(raw, machine_->meter(), machine_->clock().is_virtual());
     parts.acquisition.check = std::move(check);
@@ -202,7 +221,8 @@ private:
     HEBE_CHECK(may_continue());
     const RealClock wall; // the directory's name says when, also for a simulated run
     HEBE_TRY(auto sealed, evidence::seal_run(root_, parts, wall.wall_us()));
-    return JobOutcome{std::move(sealed), std::move(parts.analysis), std::move(parts.acquisition), plan_id_, machine_->simulated()};
+    return JobOutcome{std::move(sealed), std::move(parts.analysis), std::move(parts.acquisition),
+                      plan_id_, machine_->simulated()};
   }
 
   const evidence::DataRoot& root_;
@@ -222,11 +242,13 @@ private:
 
 } // namespace
 
-Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request, const JobCallbacks& callbacks) {
+Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request,
+                           const JobCallbacks& callbacks) {
   return Job(root, request, callbacks).run();
 }
 
-Result<JobPreview> preview_job(const evidence::DataRoot& root, const JobRequest& request, const JobCallbacks& callbacks) {
+Result<JobPreview> preview_job(const evidence::DataRoot& root, const JobRequest& request,
+                               const JobCallbacks& callbacks) {
   return Job(root, request, callbacks).preview();
 }
 

@@ -1,5 +1,6 @@
-// One job from request to sealed run. In: a case, a protocol, a machine; out: the sealed record and its
-// analysis. Invariant: everything that can be refused is refused before the first write of a record.
+// One job from request to sealed run. In: a case, a protocol, a machine; out: the sealed record and
+// its analysis. Invariant: everything that can be refused is refused before the first write of a
+// record.
 #pragma once
 
 #include "campaign/lease.hpp"
@@ -43,14 +44,18 @@ struct JobOutcome {
   bool simulated = false;
 };
 
-/// What a job would do, without measuring: the frozen plan's id needs the compile, nothing is recorded.
+/// What a job would do, without measuring: the frozen plan's id needs the compile, nothing is
+/// recorded.
 struct JobPreview {
   Json plan;
   std::string plan_id;
   Seconds estimated{0};
 };
 
-[[nodiscard]] Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request, const JobCallbacks& callbacks);
-[[nodiscard]] Result<JobPreview> preview_job(const evidence::DataRoot& root, const JobRequest& request, const JobCallbacks& callbacks);
+[[nodiscard]] Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request,
+                                         const JobCallbacks& callbacks);
+[[nodiscard]] Result<JobPreview> preview_job(const evidence::DataRoot& root,
+                                             const JobRequest& request,
+                                             const JobCallbacks& callbacks);
 
 } // namespace hebe::campaign

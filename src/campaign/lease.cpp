@@ -14,28 +14,32 @@ namespace hebe::campaign {
 namespace {
 
 bool same_file(int fd, const std::filesystem::path& path) {
-  struct stat held {}, named {};
-  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+  struct stat held {
+  }, named{};
+  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
 std::unexpected<Refusal> held_by_other(const std::filesystem::path& path) {
   std::string who = "another process";
   if (const auto text = read_file(path); text && !text->empty())
     if (const auto j = parse_json(*text, path.string()); j && j->is_object())
-      who = fmt::format("process {} on {} since {} for {}", j->value("pid", std::int64_t{0}), j->value("host", "?"),
-                        j->value("since", "?"), j->value("what", "?"));
-  return refuse(RefusalCode::lease_held, "the GPU is leased to " + who, "wait for it to end, or choose another --device",
-                path.string());
+      who = fmt::format("process {} on {} since {} for {}", j->value("pid", std::int64_t{0}),
+                        j->value("host", "?"), j->value("since", "?"), j->value("what", "?"));
+  return refuse(RefusalCode::lease_held, "the GPU is leased to " + who,
+                "wait for it to end, or choose another --device", path.string());
 }
 
 } // namespace
 
-Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::string& uuid, const std::string& host,
-                             const std::string& since, const std::string& what) {
+Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::string& uuid,
+                             const std::string& host, const std::string& since,
+                             const std::string& what) {
   HEBE_CHECK(make_directories(folder));
   Lease lease;
   lease.path_ = folder / (uuid + ".lease");
-  // The file is never deleted by us: deleting and locking race. One that vanished in between is made anew.
+  // The file is never deleted by us: deleting and locking race. One that vanished in between is
+  // made anew.
   for (int attempt = 0; attempt < 5; ++attempt) {
     lease.fd_ = FileDescriptor(::open(lease.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (!lease.fd_) return std::unexpected(io_refusal(errno, "open", lease.path_));
@@ -44,13 +48,15 @@ Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::str
       return std::unexpected(io_refusal(errno, "lock", lease.path_));
     }
     if (!same_file(lease.fd_.get(), lease.path_)) continue;
-    const std::string text = Json{{"pid", ::getpid()}, {"host", host}, {"since", since}, {"what", what}}.dump() + "\n";
+    const std::string text =
+        Json{{"pid", ::getpid()}, {"host", host}, {"since", since}, {"what", what}}.dump() + "\n";
     if (::ftruncate(lease.fd_.get(), 0) != 0 ||
         ::pwrite(lease.fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
       return std::unexpected(io_refusal(errno, "write", lease.path_));
     return lease;
   }
-  return refuse(RefusalCode::lease_lost, "the lease file keeps vanishing", "see what removes it", lease.path_.string());
+  return refuse(RefusalCode::lease_lost, "the lease file keeps vanishing", "see what removes it",
+                lease.path_.string());
 }
 
 Status Lease::still_held() const {

@@ -1,5 +1,6 @@
-// The exclusive right to one GPU. In: a board's UUID; out: a lock held by this process until it dies.
-// Invariant: the kernel releases it (flock), so it is never stale; the file only says who holds it.
+// The exclusive right to one GPU. In: a board's UUID; out: a lock held by this process until it
+// dies. Invariant: the kernel releases it (flock), so it is never stale; the file only says who
+// holds it.
 #pragma once
 
 #include "core/files.hpp"
@@ -13,15 +14,17 @@ namespace hebe::campaign {
 class Lease {
 public:
   /// `since` and `what` are for people. lease_held names the holder's pid, since when and what for.
-  [[nodiscard]] static Result<Lease> acquire(const std::filesystem::path& folder, const std::string& uuid,
-                                             const std::string& host, const std::string& since, const std::string& what);
+  [[nodiscard]] static Result<Lease> acquire(const std::filesystem::path& folder,
+                                             const std::string& uuid, const std::string& host,
+                                             const std::string& since, const std::string& what);
   Lease(Lease&&) = default;
   Lease& operator=(Lease&&) = default;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   ~Lease() = default; ///< closing the descriptor releases it
 
-  /// lease_lost when somebody removed or replaced the file: another process could hold "the" lease now.
+  /// lease_lost when somebody removed or replaced the file: another process could hold "the" lease
+  /// now.
   [[nodiscard]] Status still_held() const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

@@ -13,7 +13,8 @@ namespace hebe::campaign {
 namespace {
 
 Result<gpu::DeviceInfo> choose(std::vector<gpu::DeviceInfo> devices, const std::string& selector) {
-  std::sort(devices.begin(), devices.end(), [](auto& a, auto& b) { return a.pci_bus_id < b.pci_bus_id; });
+  std::sort(devices.begin(), devices.end(),
+            [](auto& a, auto& b) { return a.pci_bus_id < b.pci_bus_id; });
   std::size_t index = devices.size();
   const auto [end, ec] = std::from_chars(selector.data(), selector.data() + selector.size(), index);
   const bool is_index = ec == std::errc{} && end == selector.data() + selector.size();
@@ -26,7 +27,8 @@ Result<gpu::DeviceInfo> choose(std::vector<gpu::DeviceInfo> devices, const std::
     all += fmt::format("{}{} ({}, {})", all.empty() ? "" : ", ", i, d.uuid, d.pci_bus_id);
   }
   return refuse(RefusalCode::no_device, fmt::format("no GPU is \"{}\"", selector),
-                all.empty() ? "there is none here: use --device sim" : "present: " + all, "--device");
+                all.empty() ? "there is none here: use --device sim" : "present: " + all,
+                "--device");
 }
 
 } // namespace
@@ -46,8 +48,9 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
     return machine;
   }
   auto devices = gpu::list_cuda_devices();
-  const bool none = devices ? devices->empty() : devices.error().code == RefusalCode::driver_unavailable ||
-                                                     devices.error().code == RefusalCode::no_device;
+  const bool none = devices ? devices->empty()
+                            : devices.error().code == RefusalCode::driver_unavailable ||
+                                  devices.error().code == RefusalCode::no_device;
   if (request.selector == "auto" && none) {
     machine->why_ = devices ? "the CUDA driver sees no device" : devices.error().what;
     machine->make_sim(request);
@@ -55,17 +58,22 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
   }
   if (!devices) return std::unexpected(devices.error());
   if (!request.faults.empty())
-    return refuse(RefusalCode::bad_argument, "faults can be injected into the simulated GPU only", "use --device sim", "--sim-fault");
+    return refuse(RefusalCode::bad_argument, "faults can be injected into the simulated GPU only",
+                  "use --device sim", "--sim-fault");
   HEBE_TRY(machine->info_, choose(std::move(*devices), request.selector));
   machine->clock_ = std::make_unique<RealClock>();
-  HEBE_TRY(machine->meter_, meter::open_nvml_meter(machine->info_.uuid, machine->info_.pci_bus_id, *machine->clock_));
+  HEBE_TRY(machine->meter_, meter::open_nvml_meter(machine->info_.uuid, machine->info_.pci_bus_id,
+                                                   *machine->clock_));
   return machine;
 }
 
 Result<gpu::Device*> Machine::device() {
   if (device_) return device_.get();
-  if (board_) device_ = std::make_unique<gpu::SimDevice>(*board_, info_);
-  else { HEBE_TRY(device_, gpu::open_cuda_device(info_.uuid, *clock_)); }
+  if (board_)
+    device_ = std::make_unique<gpu::SimDevice>(*board_, info_);
+  else {
+    HEBE_TRY(device_, gpu::open_cuda_device(info_.uuid, *clock_));
+  }
   return device_.get();
 }
 

@@ -1,5 +1,5 @@
-// One GPU with its clock and its meter, real or simulated. In: a selector; out: the three, belonging
-// together. Invariant: CUDA device and meter are the same board, by UUID and PCI id.
+// One GPU with its clock and its meter, real or simulated. In: a selector; out: the three,
+// belonging together. Invariant: CUDA device and meter are the same board, by UUID and PCI id.
 #pragma once
 
 #include "gpu/sim_device.hpp"
@@ -28,7 +28,9 @@ public:
   [[nodiscard]] meter::BoardMeter& meter() const { return *meter_; }
   [[nodiscard]] bool simulated() const { return board_ != nullptr; }
   [[nodiscard]] const gpu::SimBoard* sim_board() const { return board_.get(); }
-  [[nodiscard]] const std::string& why() const { return why_; } ///< why simulated under `auto`, or empty
+  [[nodiscard]] const std::string& why() const {
+    return why_;
+  } ///< why simulated under `auto`, or empty
 
 private:
   Machine() = default;

@@ -20,7 +20,8 @@ void on_interrupt(int) {
     ::raise(SIGINT);
   }
   stop_requested = 1;
-  constexpr char kText[] = "\ninterrupted: stopping; nothing will be recorded (again to end at once)\n";
+  constexpr char kText[] =
+      "\ninterrupted: stopping; nothing will be recorded (again to end at once)\n";
   [[maybe_unused]] const auto put = ::write(2, kText, sizeof kText - 1);
 }
 
@@ -42,8 +43,11 @@ void watch_for_interrupt() {
 fs::path Context::home() const {
   if (auto set = variable_or(variables, "HEBE_HOME"); !set.empty()) return set;
   std::error_code ec;
-  const auto has_it = [&](const fs::path& p) { return fs::exists(p / "python/hebe/worker/__main__.py", ec); };
-  for (auto folder = fs::read_symlink("/proc/self/exe", ec).parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+  const auto has_it = [&](const fs::path& p) {
+    return fs::exists(p / "python/hebe/worker/__main__.py", ec);
+  };
+  for (auto folder = fs::read_symlink("/proc/self/exe", ec).parent_path();
+       folder.has_relative_path(); folder = folder.parent_path())
     for (const auto& candidate : {folder, folder / "share/hebe"})
       if (has_it(candidate)) return candidate;
   return kSourceDir;
@@ -58,9 +62,11 @@ kernel::WorkerCommand Context::worker() const {
   std::error_code ec;
   std::string python = variable_or(variables, "HEBE_PYTHON");
   const auto venv = home() / ".venv/bin/python";
-  if (python.empty()) python = fs::exists(venv, ec) ? venv.string() : fs::exists(kPython, ec) ? kPython : "python3";
+  if (python.empty())
+    python = fs::exists(venv, ec) ? venv.string() : fs::exists(kPython, ec) ? kPython : "python3";
   auto path = (home() / "python").string();
-  if (const auto before = variable_or(variables, "PYTHONPATH"); !before.empty()) path += ":" + before;
+  if (const auto before = variable_or(variables, "PYTHONPATH"); !before.empty())
+    path += ":" + before;
   return {{python, "-m", "hebe.worker"}, {{"PYTHONPATH", path}}};
 }
 

@@ -30,7 +30,8 @@ std::filesystem::path default_data_root(const evidence::Variables& v) {
     return hit == v.end() ? std::string() : hit->second;
   };
   if (!value("HEBE_DATA_ROOT").empty()) return value("HEBE_DATA_ROOT");
-  if (value("XDG_DATA_HOME").starts_with('/')) return std::filesystem::path(value("XDG_DATA_HOME")) / "hebe";
+  if (value("XDG_DATA_HOME").starts_with('/'))
+    return std::filesystem::path(value("XDG_DATA_HOME")) / "hebe";
   const auto home = value("HOME");
   return std::filesystem::path(home.empty() ? "." : home) / ".local/share/hebe";
 }
@@ -42,18 +43,26 @@ int run(int argc, char** argv) {
   context.data_root = default_data_root(context.variables);
 
   CLI::App app{"Hebe measures how much energy a GPU kernel costs, and says how sure it is."};
-  app.set_version_flag("--version", fmt::format("hebe {} ({}, {}, {})", kVersion, kGit, kCompiler, kBuildType));
+  app.set_version_flag("--version",
+                       fmt::format("hebe {} ({}, {}, {})", kVersion, kGit, kCompiler, kBuildType));
   app.require_subcommand(1);
   app.fallthrough(); // global options may stand after the command
-  app.add_option("--data-root", context.data_root, "where records live (HEBE_DATA_ROOT; default: XDG data home)");
-  app.add_option("--device", context.device, "auto, sim, a GPU's UUID, PCI id, or index in PCI order")->capture_default_str();
-  app.add_option("--sim-fault", context.faults, "inject a fault into the simulated GPU: NAME[@SECONDS] (repeatable; docs/simulation.md)");
+  app.add_option("--data-root", context.data_root,
+                 "where records live (HEBE_DATA_ROOT; default: XDG data home)");
+  app.add_option("--device", context.device,
+                 "auto, sim, a GPU's UUID, PCI id, or index in PCI order")
+      ->capture_default_str();
+  app.add_option(
+      "--sim-fault", context.faults,
+      "inject a fault into the simulated GPU: NAME[@SECONDS] (repeatable; docs/simulation.md)");
   app.add_flag("--json", context.json, "one JSON value on stdout");
-  app.add_flag("--dry-run", context.dry_run, "check everything, say what would be done, do nothing");
+  app.add_flag("--dry-run", context.dry_run,
+               "check everything, say what would be done, do nothing");
   app.add_flag("-q,--quiet", context.quiet, "no progress, no notices");
 
   int code = static_cast<int>(ExitCode::done);
-  for (const auto& command : {doctor_command(), data_init_command(), run_aa_command(), run_verify_command()}) {
+  for (const auto& command :
+       {doctor_command(), data_init_command(), run_aa_command(), run_verify_command()}) {
     auto* sub = app.add_subcommand(command.name, command.help);
     sub->callback([&code, action = command.add(*sub, context)] { code = action(); });
   }
@@ -62,9 +71,14 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
     const auto used = app.get_subcommands();
-    Refusal r{RefusalCode::bad_argument, e.what(), {},
-              fmt::format("see `hebe {}--help`", used.empty() ? "" : used.front()->get_name() + " "), {}};
-    context.json = std::find(context.argv.begin(), context.argv.end(), "--json") != context.argv.end();
+    Refusal r{
+        RefusalCode::bad_argument,
+        e.what(),
+        {},
+        fmt::format("see `hebe {}--help`", used.empty() ? "" : used.front()->get_name() + " "),
+        {}};
+    context.json =
+        std::find(context.argv.begin(), context.argv.end(), "--json") != context.argv.end();
     return context.refused(r);
   }
   return code;
@@ -76,7 +90,8 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "hebe: a bug in Hebe: {}\n  please report it with the command you ran\n", e.what());
+    fmt::print(stderr, "hebe: a bug in Hebe: {}\n  please report it with the command you ran\n",
+               e.what());
     return static_cast<int>(hebe::ExitCode::bug);
   }
 }

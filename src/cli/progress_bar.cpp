@@ -36,7 +36,8 @@ void ProgressBar::show(const measure::Progress& p) {
   }
   constexpr int kWidth = 32;
   const int full = static_cast<int>(p.done * kWidth);
-  fmt::print(stderr, "\r\x1b[K{:<8} [{:=<{}}{:<{}}] {:3.0f} %  {}:{:02} left", p.stage, "", full, "", kWidth - full, 100 * p.done, left / 60, left % 60);
+  fmt::print(stderr, "\r\x1b[K{:<8} [{:=<{}}{:<{}}] {:3.0f} %  {}:{:02} left", p.stage, "", full,
+             "", kWidth - full, 100 * p.done, left / 60, left % 60);
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -26,7 +26,8 @@ Result<Json> assignments(const std::vector<std::string>& texts, const char* opti
     const auto equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
       return refuse(RefusalCode::bad_argument, "\"" + text + "\" is not NAME=VALUE", {}, option);
-    // Options of Triton are typed JSON where they look like it; case parameters are converted by the case.
+    // Options of Triton are typed JSON where they look like it; case parameters are converted by
+    // the case.
     const auto value = text.substr(equals + 1);
     const auto parsed = Json::parse(value, nullptr, false);
     out[text.substr(0, equals)] = parsed.is_discarded() ? Json(value) : parsed;
@@ -34,7 +35,8 @@ Result<Json> assignments(const std::vector<std::string>& texts, const char* opti
   return out;
 }
 
-// "vector-add" is kernels/vector_add.py; anything with a slash or .py is a file, with :function if wanted.
+// "vector-add" is kernels/vector_add.py; anything with a slash or .py is a file, with :function if
+// wanted.
 Result<kernel::CaseRequest> case_named(const Context& c, const std::string& name) {
   kernel::CaseRequest r;
   std::string file = name;
@@ -52,10 +54,11 @@ Result<kernel::CaseRequest> case_named(const Context& c, const std::string& name
   if (std::filesystem::is_regular_file(r.file, ec)) return r;
   std::string known;
   for (const auto& entry : std::filesystem::directory_iterator(c.home() / "kernels", ec))
-    if (entry.path().extension() == ".py") known += (known.empty() ? "" : ", ") + entry.path().stem().string();
+    if (entry.path().extension() == ".py")
+      known += (known.empty() ? "" : ", ") + entry.path().stem().string();
   std::replace(known.begin(), known.end(), '_', '-');
-  return refuse(RefusalCode::case_not_found, "no case \"" + name + "\"", "cases here: " + known + "; or give a file.py[:function]",
-                r.file.string());
+  return refuse(RefusalCode::case_not_found, "no case \"" + name + "\"",
+                "cases here: " + known + "; or give a file.py[:function]", r.file.string());
 }
 
 Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
@@ -79,20 +82,34 @@ Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
 }
 
 std::string contrast_line(const char* what, const measure::Contrast& k) {
-  return fmt::format("  {:<8} {:+.4f} %  [{:+.4f}, {:+.4f}]  margin ±{:.3g} %  TOST p {:.2g}  spread {:.4f} %  -> {}", what,
-                     measure::percent(k.effect), measure::percent(k.bca.low), measure::percent(k.bca.high), measure::percent(k.margin),
-                     k.tost.p, 100 * k.spread, measure::name_of(k.verdict));
+  return fmt::format("  {:<8} {:+.4f} %  [{:+.4f}, {:+.4f}]  margin ±{:.3g} %  TOST p {:.2g}  "
+                     "spread {:.4f} %  -> {}",
+                     what, measure::percent(k.effect), measure::percent(k.bca.low),
+                     measure::percent(k.bca.high), measure::percent(k.margin), k.tost.p,
+                     100 * k.spread, measure::name_of(k.verdict));
 }
 
 void tell(const Context& c, const campaign::JobOutcome& o) {
   const auto& a = o.analysis;
   const auto& arm = a.json.at("arms").at("A");
   const auto provenance = std::string(name_of(o.acquisition.provenance));
-  c.print(fmt::format("A/A verdict: {}{}", measure::name_of(a.verdict), a.reason.empty() ? "" : " (" + a.reason + ")"));
+  c.print(fmt::format("A/A verdict: {}{}", measure::name_of(a.verdict),
+                      a.reason.empty() ? "" : " (" + a.reason + ")"));
   c.print(contrast_line("energy", a.energy));
   c.print(contrast_line("latency", a.latency));
-  c.print(fmt::format("  arm A: {:.6g} J per launch ({}), {:.6g} s, {:.1f} W", arm.at("energy_per_launch_j").get<double>(), provenance,
+  c.print(fmt::format("  arm A: {:.6g} J per launch ({}), {:.6g} s, {:.1f} W",
+                      arm.at("energy_per_launch_j").get<double>(), provenance,
                       arm.at("latency_s").get<double>(), arm.at("power_w").get<double>()));
+  const auto& w = a.json.at("windows");
+  c.print(fmt::format(
+      "  largest GPU idle before a window {:.3f} ms; counter within {:.2f} % of the samples; "
+      "latency cv {:.4f} %; sampler {}",
+      1e3 * w.at("largest_idle_s").get<double>(),
+      100 * w.at("largest_meter_disagreement_ratio").get<double>(),
+      100 * arm.at("latency_cv_ratio").get<double>(),
+      o.acquisition.sampler_cpu_share
+          ? fmt::format("{:.2f} % of a core", 100 * *o.acquisition.sampler_cpu_share)
+          : "in virtual time"));
   if (!a.qualified) {
     c.print("  not qualified as evidence:");
     for (const auto& k : a.conditions)
@@ -106,7 +123,8 @@ void tell(const Context& c, const campaign::JobOutcome& o) {
 
 int exit_for(const measure::Analysis& a) {
   if (a.claim_holds) return static_cast<int>(ExitCode::done);
-  return static_cast<int>(a.verdict == measure::Verdict::inconclusive ? ExitCode::inconclusive : ExitCode::claim_fails);
+  return static_cast<int>(a.verdict == measure::Verdict::inconclusive ? ExitCode::inconclusive
+                                                                      : ExitCode::claim_fails);
 }
 
 int run(const Context& c, const Options& o) {
@@ -114,20 +132,27 @@ int run(const Context& c, const Options& o) {
   if (!request) return c.refused(request.error());
   const evidence::DataRoot root(c.data_root);
   ProgressBar bar(c.quiet);
-  const campaign::JobCallbacks callbacks{[] { return interrupted(); }, [&](const measure::Progress& p) { bar.show(p); },
-                                         [&](const std::string& text) { bar.line("hebe: " + text); }};
+  const campaign::JobCallbacks callbacks{
+      [] { return interrupted(); }, [&](const measure::Progress& p) { bar.show(p); },
+      [&](const std::string& text) { bar.line("hebe: " + text); }};
   if (c.dry_run) {
     const auto preview = campaign::preview_job(root, *request, callbacks);
     if (!preview) return c.refused(preview.error());
-    if (c.json) c.print_json({{"plan_id", preview->plan_id}, {"plan", preview->plan}, {"estimated_s", preview->estimated.value()}});
-    else c.print(fmt::format("plan {}: about {:.0f} s on the GPU; nothing was run", preview->plan_id, preview->estimated.value()));
+    if (c.json)
+      c.print_json({{"plan_id", preview->plan_id},
+                    {"plan", preview->plan},
+                    {"estimated_s", preview->estimated.value()}});
+    else
+      c.print(fmt::format("plan {}: about {:.0f} s on the GPU; nothing was run", preview->plan_id,
+                          preview->estimated.value()));
     return static_cast<int>(ExitCode::done);
   }
   watch_for_interrupt();
   const auto outcome = campaign::run_job(root, *request, callbacks);
   if (!outcome) {
     auto refusal = outcome.error();
-    if (refusal.not_written.empty() && refusal.code != RefusalCode::interrupted) refusal.not_written = "the run's record";
+    if (refusal.not_written.empty() && refusal.code != RefusalCode::interrupted)
+      refusal.not_written = "the run's record";
     return c.refused(refusal);
   }
   if (c.json)
@@ -136,25 +161,41 @@ int run(const Context& c, const Options& o) {
                   {"directory", outcome->run.directory.string()},
                   {"bytes", outcome->run.bytes},
                   {"analysis", outcome->analysis.json}});
-  else tell(c, *outcome);
+  else
+    tell(c, *outcome);
   return exit_for(outcome->analysis);
 }
 
 } // namespace
 
 Command run_aa_command() {
-  return {"run-aa", "Measure a kernel against itself: the noise floor of this board, as a sealed equivalence test", [](CLI::App& app, Context& c) {
+  return {"run-aa",
+          "Measure a kernel against itself: the noise floor of this board, as a sealed equivalence "
+          "test",
+          [](CLI::App& app, Context& c) {
             auto o = std::make_shared<Options>();
-            app.add_option("--case", o->subject, "kernel case: a name in kernels/, or file.py[:function]")->capture_default_str();
+            app.add_option("--case", o->subject,
+                           "kernel case: a name in kernels/, or file.py[:function]")
+                ->capture_default_str();
             app.add_option("--set", o->parameters, "case parameter NAME=VALUE (repeatable)");
-            app.add_option("--option", o->options, "Triton compile option NAME=VALUE, e.g. num_warps=8 (repeatable)");
-            app.add_option("--protocol-tier", o->tier, "smoke-v1 or confirmation-v1")->capture_default_str();
+            app.add_option("--option", o->options,
+                           "Triton compile option NAME=VALUE, e.g. num_warps=8 (repeatable)");
+            app.add_option("--protocol-tier", o->tier, "smoke-v1 or confirmation-v1")
+                ->capture_default_str();
             app.add_option("--pairs", o->pairs, "pairs of windows (default: the tier's minimum)");
-            app.add_option("--batch-seconds", o->window, "length of a window in seconds (default: the tier's minimum)");
-            app.add_option("--warm-up-seconds", o->warm_up, "at least this long (default: the tier's minimum)");
-            app.add_option("--seed", o->seed, "order of the pairs, phases, resampling, simulated noise")->capture_default_str();
-            app.add_option("--energy-margin", o->energy_margin, "equivalence margin in percent")->capture_default_str()->check(CLI::Range(1e-6, 50.0));
-            app.add_option("--latency-margin", o->latency_margin, "equivalence margin in percent")->capture_default_str()->check(CLI::Range(1e-6, 50.0));
+            app.add_option("--batch-seconds", o->window,
+                           "length of a window in seconds (default: the tier's minimum)");
+            app.add_option("--warm-up-seconds", o->warm_up,
+                           "at least this long (default: the tier's minimum)");
+            app.add_option("--seed", o->seed,
+                           "order of the pairs, phases, resampling, simulated noise")
+                ->capture_default_str();
+            app.add_option("--energy-margin", o->energy_margin, "equivalence margin in percent")
+                ->capture_default_str()
+                ->check(CLI::Range(1e-6, 50.0));
+            app.add_option("--latency-margin", o->latency_margin, "equivalence margin in percent")
+                ->capture_default_str()
+                ->check(CLI::Range(1e-6, 50.0));
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the record");
             return [&c, o] { return run(c, *o); };
           }};

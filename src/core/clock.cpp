@@ -21,7 +21,8 @@ std::int64_t RealClock::wall_us() const { return read_ns(CLOCK_REALTIME) / 1000;
 void RealClock::sleep_until(Instant t) {
   const auto ns = t.time_since_epoch().count();
   timespec ts{ns / 1'000'000'000, ns % 1'000'000'000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {}
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
+  }
 }
 
 Subscription RealClock::every(Nanos period, std::function<void()> task) {
@@ -57,7 +58,8 @@ std::int64_t VirtualClock::wall_us() const {
 }
 
 void VirtualClock::sleep_until(Instant t) {
-  // A task may itself cost time (a meter call sleeps): it moves now_ but must not start other tasks.
+  // A task may itself cost time (a meter call sleeps): it moves now_ but must not start other
+  // tasks.
   while (!running_tasks_) {
     auto next = std::min_element(tasks_.begin(), tasks_.end(),
                                  [](const Task& a, const Task& b) { return a.due < b.due; });

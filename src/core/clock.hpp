@@ -1,5 +1,6 @@
 // Time. Two clocks with one interface: the host's real one, and the simulated device's virtual one,
-// which moves only when somebody waits. Invariant: now() never goes back; wall time is a label that may.
+// which moves only when somebody waits. Invariant: now() never goes back; wall time is a label that
+// may.
 #pragma once
 
 #include "core/units.hpp"
@@ -51,8 +52,8 @@ public:
   /// stamp their samples with it; never for durations.
   [[nodiscard]] virtual std::int64_t wall_us() const = 0;
   virtual void sleep_until(Instant t) = 0;
-  /// Runs `task` every `period` until the subscription ends. On the real clock it runs on a thread of
-  /// its own; on a virtual clock inside whoever moves time, so that runs are reproducible.
+  /// Runs `task` every `period` until the subscription ends. On the real clock it runs on a thread
+  /// of its own; on a virtual clock inside whoever moves time, so that runs are reproducible.
   [[nodiscard]] virtual Subscription every(Nanos period, std::function<void()> task) = 0;
   [[nodiscard]] virtual bool is_virtual() const = 0;
 
@@ -68,8 +69,8 @@ public:
   [[nodiscard]] bool is_virtual() const override { return false; }
 };
 
-/// Starts at a fixed instant; sleeping advances it at once and runs the tasks that fall due, in order.
-/// Single-threaded by design.
+/// Starts at a fixed instant; sleeping advances it at once and runs the tasks that fall due, in
+/// order. Single-threaded by design.
 class VirtualClock final : public Clock {
 public:
   [[nodiscard]] Instant now() const override { return now_; }

@@ -1,5 +1,5 @@
-// One thing known about the world: a value with its source, or unavailable with the reason. Invariant:
-// never both, never neither; missing is never 0.
+// One thing known about the world: a value with its source, or unavailable with the reason.
+// Invariant: never both, never neither; missing is never 0.
 #pragma once
 
 #include "core/json.hpp"
@@ -23,15 +23,18 @@ struct Fact {
   return {std::move(name), nullptr, std::move(source), std::move(reason)};
 }
 /// A Result as a fact.
-template <class T> [[nodiscard]] Fact fact_of(std::string name, const Result<T>& r, std::string source) {
+template <class T>
+[[nodiscard]] Fact fact_of(std::string name, const Result<T>& r, std::string source) {
   return r ? known(std::move(name), Json(*r), std::move(source))
            : unknown(std::move(name), std::move(source), r.error().what);
 }
 
 [[nodiscard]] inline Json to_json(const Fact& f) {
   Json j{{"name", f.name}, {"source", f.source}};
-  if (f.unavailable.empty()) j["value"] = f.value;
-  else j["unavailable"] = f.unavailable;
+  if (f.unavailable.empty())
+    j["value"] = f.value;
+  else
+    j["unavailable"] = f.unavailable;
   return j;
 }
 

@@ -71,8 +71,8 @@ Status write_new_file(const fs::path& path, std::string_view bytes) {
 }
 
 Status write_file_whole(const fs::path& path, std::string_view bytes) {
-  const fs::path temporary = path.parent_path() / ("." + path.filename().string() + ".tmp." +
-                                                   std::to_string(::getpid()));
+  const fs::path temporary =
+      path.parent_path() / ("." + path.filename().string() + ".tmp." + std::to_string(::getpid()));
   ::unlink(temporary.c_str()); // left by a process of the same id that died
   auto status = write_new_file(temporary, bytes);
   if (status && ::rename(temporary.c_str(), path.c_str()) != 0)
@@ -98,6 +98,7 @@ Status sync_file(const fs::path& path) {
   return {};
 }
 
-Status sync_directory(const fs::path& path) { return sync_file(path); }
+// The folder of a bare file name is the current one.
+Status sync_directory(const fs::path& path) { return sync_file(path.empty() ? "." : path); }
 
 } // namespace hebe

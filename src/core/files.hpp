@@ -1,5 +1,5 @@
-// Files that are whole or absent. In: bytes and a path; out: a durable file, or a refusal that names the
-// path. Invariant: nobody ever sees a half-written file under its final name.
+// Files that are whole or absent. In: bytes and a path; out: a durable file, or a refusal that
+// names the path. Invariant: nobody ever sees a half-written file under its final name.
 #pragma once
 
 #include "core/result.hpp"
@@ -34,8 +34,8 @@ private:
 
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
 
-/// Writes `path` through a temporary name beside it: written, fsynced, made read-only (0444), renamed,
-/// the directory fsynced. An existing file is replaced; a failure leaves it as it was.
+/// Writes `path` through a temporary name beside it: written, fsynced, made read-only (0444),
+/// renamed, the directory fsynced. An existing file is replaced; a failure leaves it as it was.
 [[nodiscard]] Status write_file_whole(const std::filesystem::path& path, std::string_view bytes);
 
 /// Writes and fsyncs a new file in a directory that is itself still under a temporary name.

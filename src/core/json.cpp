@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -20,13 +21,27 @@ void append_string(std::string& out, const std::string& s) {
   for (const char ch : s) {
     const auto c = static_cast<unsigned char>(ch);
     switch (c) {
-    case '"': out += "\\\""; break;
-    case '\\': out += "\\\\"; break;
-    case '\b': out += "\\b"; break;
-    case '\f': out += "\\f"; break;
-    case '\n': out += "\\n"; break;
-    case '\r': out += "\\r"; break;
-    case '\t': out += "\\t"; break;
+    case '"':
+      out += "\\\"";
+      break;
+    case '\\':
+      out += "\\\\";
+      break;
+    case '\b':
+      out += "\\b";
+      break;
+    case '\f':
+      out += "\\f";
+      break;
+    case '\n':
+      out += "\\n";
+      break;
+    case '\r':
+      out += "\\r";
+      break;
+    case '\t':
+      out += "\\t";
+      break;
     default:
       if (c < 0x20) {
         out += "\\u00";
@@ -46,7 +61,12 @@ std::optional<std::u16string> utf16(std::string_view s) {
   for (std::size_t i = 0; i < s.size();) {
     const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(s[k]); };
     const unsigned char first = byte(i);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xC2 ? 0
+                               : first < 0xE0 ? 2
+                               : first < 0xF0 ? 3
+                               : first < 0xF5 ? 4
+                                              : 0;
     if (length == 0 || i + length > s.size()) return std::nullopt;
     char32_t cp = length == 1 ? first : first & (0x7FU >> length);
     for (std::size_t k = 1; k < length; ++k) {
@@ -54,7 +74,8 @@ std::optional<std::u16string> utf16(std::string_view s) {
       cp = (cp << 6) | (byte(i + k) & 0x3FU);
     }
     static constexpr std::array<char32_t, 5> kMinimum = {0, 0, 0x80, 0x800, 0x10000};
-    if (cp < kMinimum[length] || cp > 0x10FFFF || (cp >= 0xD800 && cp < 0xE000)) return std::nullopt;
+    if (cp < kMinimum[length] || cp > 0x10FFFF || (cp >= 0xD800 && cp < 0xE000))
+      return std::nullopt;
     if (cp >= 0x10000) {
       out += static_cast<char16_t>(0xD800 + ((cp - 0x10000) >> 10));
       out += static_cast<char16_t>(0xDC00 + ((cp - 0x10000) & 0x3FF));
@@ -98,8 +119,12 @@ Status append_integer(std::string& out, bool safe, const std::string& digits) {
 
 Status append(std::string& out, const Json& v) {
   switch (v.type()) {
-  case Json::value_t::null: out += "null"; return {};
-  case Json::value_t::boolean: out += v.get<bool>() ? "true" : "false"; return {};
+  case Json::value_t::null:
+    out += "null";
+    return {};
+  case Json::value_t::boolean:
+    out += v.get<bool>() ? "true" : "false";
+    return {};
   case Json::value_t::number_integer: {
     const auto i = v.get<std::int64_t>();
     return append_integer(out, i >= -kMaxSafeInteger && i <= kMaxSafeInteger, std::to_string(i));
@@ -127,8 +152,10 @@ Status append(std::string& out, const Json& v) {
     }
     out += ']';
     return {};
-  case Json::value_t::object: return append_object(out, v);
-  default: return refuse(RefusalCode::internal, "a JSON value of no JSON type");
+  case Json::value_t::object:
+    return append_object(out, v);
+  default:
+    return refuse(RefusalCode::internal, "a JSON value of no JSON type");
   }
 }
 
@@ -200,7 +227,9 @@ Json json_integer(std::int64_t value) {
 }
 
 Result<std::int64_t> integer_from(const Json& value, std::string_view where) {
-  if (value.is_number_integer()) return value.get<std::int64_t>();
+  const bool fits = !value.is_number_unsigned() ||
+                    value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+  if (value.is_number_integer() && fits) return value.get<std::int64_t>();
   if (value.is_string()) {
     const auto& s = value.get_ref<const std::string&>();
     std::int64_t out = 0;

@@ -1,5 +1,6 @@
-// JSON in and out. In: text from files and the worker; out: nlohmann DOM, or RFC 8785 canonical bytes.
-// Invariant: duplicate names, NaN and infinities never pass; equal values give equal canonical bytes.
+// JSON in and out. In: text from files and the worker; out: nlohmann DOM, or RFC 8785 canonical
+// bytes. Invariant: duplicate names, NaN and infinities never pass; equal values give equal
+// canonical bytes.
 #pragma once
 
 #include "core/result.hpp"

@@ -23,7 +23,8 @@ std::uint32_t Philox::next_u32() {
   if (used_ == 4) {
     const auto lo = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
     const auto hi = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
-    buffer_ = philox4x32({lo(block_), hi(block_), lo(stream_), hi(stream_)}, {lo(seed_), hi(seed_)});
+    buffer_ =
+        philox4x32({lo(block_), hi(block_), lo(stream_), hi(stream_)}, {lo(seed_), hi(seed_)});
     ++block_;
     used_ = 0;
   }

@@ -1,5 +1,5 @@
-// Philox4x32-10, a counter-based generator: the i-th number of a stream needs no other number, so every
-// machine and every thread makes the same bytes. Salmon, Moraes, Dror, Shaw, SC'11.
+// Philox4x32-10, a counter-based generator: the i-th number of a stream needs no other number, so
+// every machine and every thread makes the same bytes. Salmon, Moraes, Dror, Shaw, SC'11.
 #pragma once
 
 #include <array>

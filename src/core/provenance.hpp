@@ -1,5 +1,5 @@
-// Where an energy or power value comes from. Invariant: nothing but a named meter that saw the window
-// is `measured`; the label travels with the value into every file and page.
+// Where an energy or power value comes from. Invariant: nothing but a named meter that saw the
+// window is `measured`; the label travels with the value into every file and page.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,12 @@ enum class Provenance { measured, estimated, simulated };
 
 constexpr std::string_view name_of(Provenance p) {
   switch (p) {
-  case Provenance::measured: return "measured";
-  case Provenance::estimated: return "estimated";
-  case Provenance::simulated: return "simulated";
+  case Provenance::measured:
+    return "measured";
+  case Provenance::estimated:
+    return "estimated";
+  case Provenance::simulated:
+    return "simulated";
   }
   return "simulated";
 }

@@ -1,5 +1,6 @@
-// Result<T> and Refusal: how Hebe says no. In: a failure in the field; out: one code of one documented
-// list (docs/refusals.md), the numbers, where, and what to do next. The library never prints or exits.
+// Result<T> and Refusal: how Hebe says no. In: a failure in the field; out: one code of one
+// documented list (docs/refusals.md), the numbers, where, and what to do next. The library never
+// prints or exits.
 #pragma once
 
 #include <expected>
@@ -52,7 +53,7 @@ enum class ExitCode : int {
   X(throttled, unfit_environment, "the GPU throttled for a reason that voids the measurement")     \
   X(not_stable, unfit_environment, "temperature or power did not settle in the allowed warm-up")   \
   X(device_error, unfit_environment, "an ECC or Xid error appeared")                               \
-  X(gate_failed, claim_fails, "a window failed its gates in every allowed attempt")                \
+  X(gate_failed, unfit_environment, "a window failed its gates in every allowed attempt")          \
   X(io_failed, unfit_environment, "a file could not be written or read")                           \
   X(no_space, unfit_environment, "the disk is full")                                               \
   X(no_permission, unfit_environment, "a path may not be written or read")                         \
@@ -75,8 +76,9 @@ enum class RefusalCode {
 [[nodiscard]] std::string_view meaning_of(RefusalCode code);
 [[nodiscard]] ExitCode exit_code_of(RefusalCode code);
 
-/// Why something was not done. `what` has the numbers, `where` the file, line, field or call, `next`
-/// what the user can do, `not_written` the file that therefore does not exist (empty: none was due).
+/// Why something was not done. `what` has the numbers, `where` the file, line, field or call,
+/// `next` what the user can do, `not_written` the file that therefore does not exist (empty: none
+/// was due).
 struct Refusal {
   RefusalCode code = RefusalCode::internal;
   std::string what;
@@ -91,8 +93,8 @@ struct Refusal {
 template <class T> using Result = std::expected<T, Refusal>;
 using Status = std::expected<void, Refusal>;
 
-[[nodiscard]] inline std::unexpected<Refusal> refuse(RefusalCode code, std::string what,
-                                                     std::string next = {}, std::string where = {}) {
+[[nodiscard]] inline std::unexpected<Refusal>
+refuse(RefusalCode code, std::string what, std::string next = {}, std::string where = {}) {
   return std::unexpected(Refusal{code, std::move(what), std::move(where), std::move(next), {}});
 }
 

@@ -34,7 +34,8 @@ Status check_schema(const Json& value, std::string_view name, std::string_view w
     return refuse(RefusalCode::bad_schema, std::move(what),
                   "use the Hebe version that wrote it, or restore the file", std::string(where));
   };
-  if (!value.is_object()) return fail("required an object, found " + std::string(value.type_name()));
+  if (!value.is_object())
+    return fail("required an object, found " + std::string(value.type_name()));
   const auto found = value.find("schema");
   if (found == value.end() || !found->is_string())
     return fail("required schema \"" + std::string(name) + "\", found none");

@@ -1,5 +1,5 @@
-// SHA-256 through OpenSSL. In: bytes or a file; out: lower-case hex. Invariant: a digest is only ever
-// of all the bytes; a read error is a refusal, never a digest of less.
+// SHA-256 through OpenSSL. In: bytes or a file; out: lower-case hex. Invariant: a digest is only
+// ever of all the bytes; a read error is a refusal, never a digest of less.
 #pragma once
 
 #include "core/result.hpp"

@@ -49,7 +49,9 @@ struct Bytes {
 
 /// Device counters stay in the device's own integer unit until these one-line conversions.
 constexpr Watts from_milliwatts(std::int64_t mw) { return Watts(static_cast<double>(mw) * 1e-3); }
-constexpr Joules from_millijoules(std::int64_t mj) { return Joules(static_cast<double>(mj) * 1e-3); }
+constexpr Joules from_millijoules(std::int64_t mj) {
+  return Joules(static_cast<double>(mj) * 1e-3);
+}
 
 using Nanos = std::chrono::nanoseconds;
 constexpr Seconds to_seconds(Nanos d) { return Seconds(static_cast<double>(d.count()) * 1e-9); }

@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> DataRoot::folders() const {
   std::vector<fs::path> out;
-  for (const char* name : {"artifacts", "qualifications", "campaigns", "runs", "studies", "analyses", "datasets",
-                           "profiles", "receipts", "leases", "cache"})
+  for (const char* name : {"artifacts", "qualifications", "campaigns", "runs", "studies",
+                           "analyses", "datasets", "profiles", "receipts", "leases", "cache"})
     out.push_back(path_ / name);
   return out;
 }
@@ -21,7 +21,8 @@ Status DataRoot::initialise() const {
   for (const auto& folder : folders()) {
     HEBE_CHECK(make_directories(folder));
     // A file system that went read-only still lets existing folders be "created".
-    if (::access(folder.c_str(), W_OK) != 0) return std::unexpected(io_refusal(errno, "write to", folder));
+    if (::access(folder.c_str(), W_OK) != 0)
+      return std::unexpected(io_refusal(errno, "write to", folder));
   }
   return {};
 }
@@ -29,9 +30,12 @@ Status DataRoot::initialise() const {
 std::vector<fs::path> DataRoot::unsealed() const {
   std::vector<fs::path> out;
   std::error_code ec;
-  for (fs::recursive_directory_iterator it(runs(), fs::directory_options::skip_permission_denied, ec), end; !ec && it != end;
-       it.increment(ec))
-    if (it->is_directory(ec) && it->path().filename().string().starts_with(kUnsealedPrefix)) out.push_back(it->path());
+  for (fs::recursive_directory_iterator
+           it(runs(), fs::directory_options::skip_permission_denied, ec),
+       end;
+       !ec && it != end; it.increment(ec))
+    if (it->is_directory(ec) && it->path().filename().string().starts_with(kUnsealedPrefix))
+      out.push_back(it->path());
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -39,8 +43,10 @@ std::vector<fs::path> DataRoot::unsealed() const {
 std::vector<fs::path> DataRoot::run_directories() const {
   std::vector<fs::path> out;
   std::error_code ec;
-  for (fs::recursive_directory_iterator it(runs(), fs::directory_options::skip_permission_denied, ec), end; !ec && it != end;
-       it.increment(ec)) {
+  for (fs::recursive_directory_iterator
+           it(runs(), fs::directory_options::skip_permission_denied, ec),
+       end;
+       !ec && it != end; it.increment(ec)) {
     if (it.depth() != 3 || !it->is_directory(ec)) continue;
     it.disable_recursion_pending();
     if (!it->path().filename().string().starts_with('.')) out.push_back(it->path());
@@ -54,7 +60,8 @@ Result<fs::path> DataRoot::find_run(const std::string& name) const {
   if (fs::path direct = fs::path(name).lexically_normal(); fs::is_directory(direct, ec)) {
     if (!direct.has_filename()) direct = direct.parent_path();
     if (direct.filename().string().starts_with(kUnsealedPrefix))
-      return refuse(RefusalCode::half_written, "this run was never sealed: the process that wrote it died",
+      return refuse(RefusalCode::half_written,
+                    "this run was never sealed: the process that wrote it died",
                     "measure again; the directory may be deleted", direct.string());
     return direct;
   }
@@ -65,7 +72,8 @@ Result<fs::path> DataRoot::find_run(const std::string& name) const {
     return refuse(RefusalCode::not_found, "no run is named \"" + name + "\"",
                   "give a run directory, or part of a run id below " + runs().string());
   if (hits.size() > 1)
-    return refuse(RefusalCode::bad_argument, "\"" + name + "\" fits " + std::to_string(hits.size()) + " runs",
+    return refuse(RefusalCode::bad_argument,
+                  "\"" + name + "\" fits " + std::to_string(hits.size()) + " runs",
                   "give more of the run id, e.g. " + hits.front().filename().string());
   return hits.front();
 }

@@ -1,5 +1,5 @@
-// Where records live. In: a root folder; out: its layout, and what is unfinished in it. Invariant: a
-// directory without a seal is never read as a run; it is recognised by its name and reported.
+// Where records live. In: a root folder; out: its layout, and what is unfinished in it. Invariant:
+// a directory without a seal is never read as a run; it is recognised by its name and reported.
 #pragma once
 
 #include "core/result.hpp"
@@ -22,13 +22,15 @@ public:
   [[nodiscard]] std::filesystem::path leases() const { return path_ / "leases"; }
   [[nodiscard]] std::filesystem::path cache() const { return path_ / "cache"; }
 
-  /// Creates the layout; safe to repeat. Refuses before anything else runs when the root is read-only.
+  /// Creates the layout; safe to repeat. Refuses before anything else runs when the root is
+  /// read-only.
   [[nodiscard]] Status initialise() const;
   /// The folders initialise() makes.
   [[nodiscard]] std::vector<std::filesystem::path> folders() const;
   /// Half-written run directories: their writer died. They hold no seal and are never read.
   [[nodiscard]] std::vector<std::filesystem::path> unsealed() const;
-  /// A run directory by path, by run id, or by a unique part of one. Refuses: not_found, half_written.
+  /// A run directory by path, by run id, or by a unique part of one. Refuses: not_found,
+  /// half_written.
   [[nodiscard]] Result<std::filesystem::path> find_run(const std::string& name) const;
   /// The newest run, if any.
   [[nodiscard]] std::optional<std::filesystem::path> newest_run() const;

@@ -33,12 +33,14 @@ Result<std::string> value_in(const char* file, std::string_view key, char separa
 Fact variable(std::string name, const Variables& variables, const char* env) {
   const auto hit = variables.find(env);
   const std::string source = std::string("environment variable ") + env;
-  return hit != variables.end() ? known(std::move(name), hit->second, source) : unknown(std::move(name), source, "not set");
+  return hit != variables.end() ? known(std::move(name), hit->second, source)
+                                : unknown(std::move(name), source, "not set");
 }
 
 Fact container() {
   std::error_code ec;
-  for (const auto& [file, kind] : {std::pair{"/.dockerenv", "docker"}, std::pair{"/run/.containerenv", "podman"}})
+  for (const auto& [file, kind] :
+       {std::pair{"/.dockerenv", "docker"}, std::pair{"/run/.containerenv", "podman"}})
     if (std::filesystem::exists(file, ec)) return known("host.container", kind, file);
   return known("host.container", "none seen", "/.dockerenv, /run/.containerenv");
 }
@@ -59,14 +61,18 @@ std::vector<Fact> host_facts(bool simulated, const Variables& variables) {
     out.push_back(known("host.architecture", u.machine, "uname"));
     if (!simulated) out.push_back(known("host.name", u.nodename, "uname"));
   }
-  out.push_back(fact_of("host.distribution", value_in("/etc/os-release", "PRETTY_NAME", '='), "/etc/os-release"));
+  out.push_back(fact_of("host.distribution", value_in("/etc/os-release", "PRETTY_NAME", '='),
+                        "/etc/os-release"));
   out.push_back(fact_of("host.cpu", value_in("/proc/cpuinfo", "model name", ':'), "/proc/cpuinfo"));
   out.push_back(known("host.cpus", ::sysconf(_SC_NPROCESSORS_ONLN), "sysconf"));
   if (simulated) {
-    out.push_back(unknown("host.load", "/proc/loadavg", "the simulated GPU runs in virtual time: the host's load does not touch it"));
+    out.push_back(
+        unknown("host.load", "/proc/loadavg",
+                "the simulated GPU runs in virtual time: the host's load does not touch it"));
     return out;
   }
-  out.push_back(fact_of("host.memory", value_in("/proc/meminfo", "MemTotal", ':'), "/proc/meminfo"));
+  out.push_back(
+      fact_of("host.memory", value_in("/proc/meminfo", "MemTotal", ':'), "/proc/meminfo"));
   const auto load = read_file("/proc/loadavg");
   out.push_back(load ? known("host.load", load->substr(0, load->find('\n')), "/proc/loadavg")
                      : unknown("host.load", "/proc/loadavg", load.error().what));
@@ -80,8 +86,10 @@ std::vector<Fact> host_facts(bool simulated, const Variables& variables) {
             {"cuda.visible_devices", "CUDA_VISIBLE_DEVICES"}}))
     out.push_back(variable(name, variables, env));
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  out.push_back(boot ? known("host.boot_id", boot->substr(0, boot->find('\n')), "/proc/sys/kernel/random/boot_id")
-                     : unknown("host.boot_id", "/proc/sys/kernel/random/boot_id", boot.error().what));
+  out.push_back(
+      boot ? known("host.boot_id", boot->substr(0, boot->find('\n')),
+                   "/proc/sys/kernel/random/boot_id")
+           : unknown("host.boot_id", "/proc/sys/kernel/random/boot_id", boot.error().what));
   return out;
 }
 
@@ -100,11 +108,15 @@ std::vector<Fact> device_facts(const gpu::DeviceInfo& d) {
 std::vector<Fact> meter_facts(meter::BoardMeter& m) {
   auto facts = m.facts();
   const auto& b = m.board();
-  facts.insert(facts.begin(), {known("board.vendor", b.vendor, "meter"), known("board.name", b.name, "meter"),
-                               known("board.uuid", b.uuid, "meter"), known("board.pci_bus_id", b.pci_bus_id, "meter"),
-                               known("board.provenance", name_of(b.provenance), "meter")});
-  for (const auto& [role, s] : {std::pair{"meter.primary", m.samples_source()}, std::pair{"meter.cross_check", m.counter_source()}})
-    facts.push_back(known(role, s.name + ": " + s.field + ", scope " + s.scope + ", " + s.unit, "meter"));
+  facts.insert(facts.begin(),
+               {known("board.vendor", b.vendor, "meter"), known("board.name", b.name, "meter"),
+                known("board.uuid", b.uuid, "meter"),
+                known("board.pci_bus_id", b.pci_bus_id, "meter"),
+                known("board.provenance", name_of(b.provenance), "meter")});
+  for (const auto& [role, s] : {std::pair{"meter.primary", m.samples_source()},
+                                std::pair{"meter.cross_check", m.counter_source()}})
+    facts.push_back(
+        known(role, s.name + ": " + s.field + ", scope " + s.scope + ", " + s.unit, "meter"));
   const auto processes = m.processes();
   if (processes) {
     Json list = Json::array();
@@ -121,9 +133,12 @@ std::vector<Fact> toolchain_facts(const Json& hello) {
   for (const char* tool : {"python", "triton", "ptxas", "nvdisasm", "cuobjdump", "numpy"}) {
     const std::string name = std::string("toolchain.") + tool;
     const auto hit = hello.find(tool);
-    if (hit == hello.end()) out.push_back(unknown(name, "compile worker", "the worker did not say"));
-    else if (hit->contains("unavailable")) out.push_back(unknown(name, "compile worker", hit->at("unavailable").get<std::string>()));
-    else out.push_back(known(name, hit->at("version"), "compile worker"));
+    if (hit == hello.end())
+      out.push_back(unknown(name, "compile worker", "the worker did not say"));
+    else if (hit->contains("unavailable"))
+      out.push_back(unknown(name, "compile worker", hit->at("unavailable").get<std::string>()));
+    else
+      out.push_back(known(name, hit->at("version"), "compile worker"));
   }
   return out;
 }
@@ -136,8 +151,10 @@ Json environment_json(const std::vector<Fact>& facts) {
 
 void redact(std::vector<Fact>& facts) {
   for (auto& f : facts) {
-    const bool identifies = f.name == "host.name" || f.name == "host.boot_id" || f.name.ends_with(".uuid");
-    if (identifies && f.value.is_string()) f.value = "sha256:" + sha256_hex(f.value.get<std::string>()).substr(0, 16);
+    const bool identifies =
+        f.name == "host.name" || f.name == "host.boot_id" || f.name.ends_with(".uuid");
+    if (identifies && f.value.is_string())
+      f.value = "sha256:" + sha256_hex(f.value.get<std::string>()).substr(0, 16);
   }
 }
 

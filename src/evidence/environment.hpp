@@ -1,5 +1,6 @@
-// What a measurement happened on and with: every fact with its source, or unavailable with the reason.
-// In: the machine; out: a list of facts (schema hebe.environment/1). Invariant: nothing is guessed.
+// What a measurement happened on and with: every fact with its source, or unavailable with the
+// reason. In: the machine; out: a list of facts (schema hebe.environment/1). Invariant: nothing is
+// guessed.
 #pragma once
 
 #include "core/fact.hpp"
@@ -11,9 +12,10 @@
 namespace hebe::evidence {
 
 [[nodiscard]] std::vector<Fact> build_facts();
-/// Kernel, distribution, CPU, memory, host name, container, Slurm ids. A simulated run leaves out what
-/// changes between runs, so that equal seeds give equal records.
-using Variables = std::map<std::string, std::string, std::less<>>; ///< the process's environment, as the caller read it
+/// Kernel, distribution, CPU, memory, host name, container, Slurm ids. A simulated run leaves out
+/// what changes between runs, so that equal seeds give equal records.
+using Variables = std::map<std::string, std::string,
+                           std::less<>>; ///< the process's environment, as the caller read it
 [[nodiscard]] std::vector<Fact> host_facts(bool simulated, const Variables& variables);
 [[nodiscard]] std::vector<Fact> device_facts(const gpu::DeviceInfo& device);
 [[nodiscard]] std::vector<Fact> meter_facts(meter::BoardMeter& meter);

@@ -64,7 +64,8 @@ Json manifest_of(const RunParts& parts, const std::vector<NamedBytes>& files) {
 
 } // namespace
 
-Result<std::string> windows_jsonl(const measure::Acquisition& acquisition, std::span<const measure::Window> windows) {
+Result<std::string> windows_jsonl(const measure::Acquisition& acquisition,
+                                  std::span<const measure::Window> windows) {
   HEBE_TRY(auto text, canonical_line(to_json(acquisition)));
   for (const auto& w : windows) {
     HEBE_TRY(const auto line, canonical_line(to_json(w, acquisition.provenance)));
@@ -73,7 +74,8 @@ Result<std::string> windows_jsonl(const measure::Acquisition& acquisition, std::
   return text;
 }
 
-Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int64_t wall_us, const SealObserver& observer) {
+Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int64_t wall_us,
+                           const SealObserver& observer) {
   const auto step = [&](std::string_view name) {
     if (observer) observer(name);
   };
@@ -82,7 +84,8 @@ Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int
   SealedRun run;
   run.seal = sha256_hex(manifest);
   files.push_back({"manifest.json", std::move(manifest)});
-  run.run_id = fmt::format("{}-{}-{}", stamp("%Y%m%dT%H%M%SZ", wall_us), parts.plan.kind, run.seal.substr(0, kSealDigitsInName));
+  run.run_id = fmt::format("{}-{}-{}", stamp("%Y%m%dT%H%M%SZ", wall_us), parts.plan.kind,
+                           run.seal.substr(0, kSealDigitsInName));
   const auto day = root.runs() / stamp("%Y", wall_us) / stamp("%m", wall_us) / stamp("%d", wall_us);
   run.directory = day / run.run_id;
   const auto temporary = day / fmt::format("{}{}-{}", kUnsealedPrefix, run.run_id, ::getpid());
@@ -92,8 +95,8 @@ Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int
     HEBE_CHECK(make_directories(day));
     std::error_code ec;
     if (fs::exists(run.directory, ec))
-      return refuse(RefusalCode::already_exists, "a run with this id exists already", "wait a second and run again",
-                    run.directory.string());
+      return refuse(RefusalCode::already_exists, "a run with this id exists already",
+                    "wait a second and run again", run.directory.string());
     step("make the unsealed directory");
     HEBE_CHECK(make_directories(temporary));
     for (const auto& f : files) {

@@ -1,6 +1,6 @@
-// One job, written once. In: the parts of a run; out: a sealed directory. Invariant: a crash at any step
-// leaves either no run or a whole one; the seal is the digest of the manifest, and the directory's name
-// carries its first digits.
+// One job, written once. In: the parts of a run; out: a sealed directory. Invariant: a crash at any
+// step leaves either no run or a whole one; the seal is the digest of the manifest, and the
+// directory's name carries its first digits.
 #pragma once
 
 #include "evidence/data_root.hpp"
@@ -29,10 +29,10 @@ struct SealedRun {
 /// Called before each step of sealing with its name; tests kill the process there.
 using SealObserver = std::function<void(std::string_view step)>;
 
-/// `wall_us` names the directory (UTC). Refuses, leaving nothing under the final name, when the disk is
-/// full or read-only; what was half-written is removed where that is possible.
-[[nodiscard]] Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int64_t wall_us,
-                                         const SealObserver& observer = {});
+/// `wall_us` names the directory (UTC). Refuses, leaving nothing under the final name, when the
+/// disk is full or read-only; what was half-written is removed where that is possible.
+[[nodiscard]] Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts,
+                                         std::int64_t wall_us, const SealObserver& observer = {});
 
 inline constexpr std::size_t kSealDigitsInName = 16;
 

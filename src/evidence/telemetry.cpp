@@ -26,8 +26,8 @@ std::unexpected<Refusal> arrow_refusal(const arrow::Status& s, std::string_view 
   return refuse(RefusalCode::bad_schema, "Parquet: " + s.ToString(), {}, std::string(where));
 }
 
-std::shared_ptr<arrow::Field> column(const char* name, std::shared_ptr<arrow::DataType> type, const char* unit,
-                                     const char* description) {
+std::shared_ptr<arrow::Field> column(const char* name, std::shared_ptr<arrow::DataType> type,
+                                     const char* unit, const char* description) {
   return arrow::field(name, std::move(type), true,
                       arrow::key_value_metadata({"unit", "description"}, {unit, description}));
 }
@@ -45,8 +45,8 @@ std::shared_ptr<arrow::Schema> telemetry_schema(const measure::Acquisition& a) {
        column("temperature_c", arrow::int64(), "Cel", "GPU temperature")},
       arrow::key_value_metadata(
           {"schema", "provenance", "primary_source", "cross_check_source", "clock", "hebe_version"},
-          {kSchemaName, std::string(name_of(a.provenance)), a.samples.name, a.counter.name, "CLOCK_MONOTONIC of the host",
-           kVersion}));
+          {kSchemaName, std::string(name_of(a.provenance)), a.samples.name, a.counter.name,
+           "CLOCK_MONOTONIC of the host", kVersion}));
 }
 
 struct Columns {
@@ -54,7 +54,8 @@ struct Columns {
   arrow::Int64Builder t_mono, t_source, window, power_raw, energy_raw, temperature;
   arrow::DoubleBuilder power, energy;
 
-  arrow::Status add_power(const std::string& name, const meter::AlignedSample& s, std::optional<std::int64_t> in_window) {
+  arrow::Status add_power(const std::string& name, const meter::AlignedSample& s,
+                          std::optional<std::int64_t> in_window) {
     ARROW_RETURN_NOT_OK(source.Append(name));
     ARROW_RETURN_NOT_OK(t_mono.Append(s.t_mono_ns));
     ARROW_RETURN_NOT_OK(t_source.Append(s.t_source_us));
@@ -66,22 +67,26 @@ struct Columns {
     return temperature.AppendNull();
   }
 
-  arrow::Status add_boundary(const std::string& name, const meter::Boundary& b, std::int64_t in_window) {
+  arrow::Status add_boundary(const std::string& name, const meter::Boundary& b,
+                             std::int64_t in_window) {
     ARROW_RETURN_NOT_OK(source.Append(name));
-    ARROW_RETURN_NOT_OK(t_mono.Append((b.before + (b.after - b.before) / 2).time_since_epoch().count()));
+    ARROW_RETURN_NOT_OK(
+        t_mono.Append((b.before + (b.after - b.before) / 2).time_since_epoch().count()));
     ARROW_RETURN_NOT_OK(t_source.AppendNull());
     ARROW_RETURN_NOT_OK(window.Append(in_window));
     ARROW_RETURN_NOT_OK(power_raw.AppendNull());
     ARROW_RETURN_NOT_OK(power.AppendNull());
     ARROW_RETURN_NOT_OK(b.energy_mj ? energy_raw.Append(*b.energy_mj) : energy_raw.AppendNull());
-    ARROW_RETURN_NOT_OK(b.energy_mj ? energy.Append(from_millijoules(*b.energy_mj).value()) : energy.AppendNull());
+    ARROW_RETURN_NOT_OK(b.energy_mj ? energy.Append(from_millijoules(*b.energy_mj).value())
+                                    : energy.AppendNull());
     return b.temperature_c ? temperature.Append(*b.temperature_c) : temperature.AppendNull();
   }
 
   arrow::Result<std::vector<std::shared_ptr<arrow::Array>>> finish() {
     std::vector<std::shared_ptr<arrow::Array>> arrays;
     for (arrow::ArrayBuilder* b : std::initializer_list<arrow::ArrayBuilder*>{
-             &source, &t_mono, &t_source, &window, &power_raw, &power, &energy_raw, &energy, &temperature}) {
+             &source, &t_mono, &t_source, &window, &power_raw, &power, &energy_raw, &energy,
+             &temperature}) {
       ARROW_ASSIGN_OR_RAISE(auto array, b->Finish());
       arrays.push_back(std::move(array));
     }
@@ -90,24 +95,29 @@ struct Columns {
 };
 
 std::optional<std::int64_t> window_at(std::span<const measure::Window> windows, std::int64_t t) {
-  const auto it = std::partition_point(windows.begin(), windows.end(), [&](auto& w) { return w.reading.end_ns < t; });
+  const auto it = std::partition_point(windows.begin(), windows.end(),
+                                       [&](auto& w) { return w.reading.end_ns < t; });
   if (it == windows.end() || t < it->reading.begin_ns) return std::nullopt;
   return it->reading.index;
 }
 
-arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples, std::span<const measure::Window> windows,
+arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples,
+                                 std::span<const measure::Window> windows,
                                  const measure::Acquisition& a) {
   Columns c;
-  for (const auto& s : samples) ARROW_RETURN_NOT_OK(c.add_power(a.samples.name, s, window_at(windows, s.t_mono_ns)));
+  for (const auto& s : samples)
+    ARROW_RETURN_NOT_OK(c.add_power(a.samples.name, s, window_at(windows, s.t_mono_ns)));
   for (const auto& w : windows)
     for (const auto* b : {&w.reading.begin, &w.reading.end})
       ARROW_RETURN_NOT_OK(c.add_boundary(a.counter.name, *b, w.reading.index));
   ARROW_ASSIGN_OR_RAISE(auto arrays, c.finish());
   const auto table = arrow::Table::Make(telemetry_schema(a), arrays);
   ARROW_ASSIGN_OR_RAISE(auto stream, arrow::io::BufferOutputStream::Create());
-  const auto properties = parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
+  const auto properties =
+      parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
   const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-  ARROW_RETURN_NOT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), stream, 1 << 20, properties, arrow_properties));
+  ARROW_RETURN_NOT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), stream,
+                                                 1 << 20, properties, arrow_properties));
   ARROW_ASSIGN_OR_RAISE(auto buffer, stream->Finish());
   return buffer->ToString();
 }
@@ -115,8 +125,9 @@ arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples, 
 arrow::Result<std::shared_ptr<arrow::Table>> read(std::string_view bytes) {
   auto buffer = std::make_shared<arrow::Buffer>(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<std::int64_t>(bytes.size()));
-  ARROW_ASSIGN_OR_RAISE(auto reader, parquet::arrow::OpenFile(std::make_shared<arrow::io::BufferReader>(buffer),
-                                                              arrow::default_memory_pool()));
+  ARROW_ASSIGN_OR_RAISE(auto reader,
+                        parquet::arrow::OpenFile(std::make_shared<arrow::io::BufferReader>(buffer),
+                                                 arrow::default_memory_pool()));
   reader->set_use_threads(false);
   ARROW_ASSIGN_OR_RAISE(auto table, reader->ReadTable());
   return table->CombineChunks();
@@ -132,33 +143,38 @@ template <class Array> const Array* typed_column(const arrow::Table& table, cons
 } // namespace
 
 Result<std::string> telemetry_parquet(std::span<const meter::AlignedSample> samples,
-                                      std::span<const measure::Window> windows, const measure::Acquisition& a) {
+                                      std::span<const measure::Window> windows,
+                                      const measure::Acquisition& a) {
   auto bytes = write(samples, windows, a);
   if (!bytes.ok()) return arrow_refusal(bytes.status(), "telemetry.parquet");
   return std::move(*bytes);
 }
 
-Result<std::vector<meter::AlignedSample>> samples_from_parquet(std::string_view bytes, const std::string& source,
-                                                               std::string_view where) {
+Result<std::vector<meter::AlignedSample>>
+samples_from_parquet(std::string_view bytes, const std::string& source, std::string_view where) {
   const auto table = read(bytes);
   if (!table.ok()) return arrow_refusal(table.status(), where);
   const auto metadata = (*table)->schema()->metadata();
   const auto found = metadata ? metadata->Get("schema").ValueOr("none") : "none";
   if (found != kSchemaName)
-    return refuse(RefusalCode::bad_schema, std::string("required schema ") + kSchemaName + ", found " + found, {},
+    return refuse(RefusalCode::bad_schema,
+                  std::string("required schema ") + kSchemaName + ", found " + found, {},
                   std::string(where));
   const auto* sources = typed_column<arrow::StringArray>(**table, "source");
   const auto* t_mono = typed_column<arrow::Int64Array>(**table, "t_mono_ns");
   const auto* t_source = typed_column<arrow::Int64Array>(**table, "t_source_us");
   const auto* raw = typed_column<arrow::Int64Array>(**table, "power_raw_mw");
   if (sources == nullptr || t_mono == nullptr || t_source == nullptr || raw == nullptr)
-    return refuse(RefusalCode::bad_schema, "required columns source, t_mono_ns, t_source_us, power_raw_mw; found " +
-                                               (*table)->schema()->ToString(), {}, std::string(where));
+    return refuse(RefusalCode::bad_schema,
+                  "required columns source, t_mono_ns, t_source_us, power_raw_mw; found " +
+                      (*table)->schema()->ToString(),
+                  {}, std::string(where));
   std::vector<meter::AlignedSample> out;
   for (std::int64_t i = 0; i < (*table)->num_rows(); ++i) {
     if (sources->IsNull(i) || sources->GetView(i) != source) continue;
     if (t_mono->IsNull(i) || t_source->IsNull(i) || raw->IsNull(i))
-      return refuse(RefusalCode::bad_schema, "row " + std::to_string(i) + " of the primary source has a null", {},
+      return refuse(RefusalCode::bad_schema,
+                    "row " + std::to_string(i) + " of the primary source has a null", {},
                     std::string(where));
     out.push_back({t_mono->Value(i), t_source->Value(i), raw->Value(i)});
   }

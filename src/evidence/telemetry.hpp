@@ -1,6 +1,6 @@
 // Telemetry as Parquet (zstd, typed columns, units in names and metadata), readable with no Hebe
-// installed. In: samples and windows; out: bytes of one file, and back. Invariant: raw integers as the
-// device gave them, beside the converted values; missing is null.
+// installed. In: samples and windows; out: bytes of one file, and back. Invariant: raw integers as
+// the device gave them, beside the converted values; missing is null.
 #pragma once
 
 #include "measure/acquisition.hpp"
@@ -15,8 +15,7 @@ namespace hebe::evidence {
                                                     const measure::Acquisition& acquisition);
 
 /// The primary source's samples, in time order. bad_schema names the missing column.
-[[nodiscard]] Result<std::vector<meter::AlignedSample>> samples_from_parquet(std::string_view bytes,
-                                                                             const std::string& source,
-                                                                             std::string_view where);
+[[nodiscard]] Result<std::vector<meter::AlignedSample>>
+samples_from_parquet(std::string_view bytes, const std::string& source, std::string_view where);
 
 } // namespace hebe::evidence

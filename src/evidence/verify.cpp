@@ -34,24 +34,31 @@ public:
 private:
   void problem(Refusal r) { report_.problems.push_back(std::move(r)); }
   void problem(RefusalCode code, const std::string& file, std::string what) {
-    problem({code, std::move(what), (report_.directory / file).string(), "restore the run from a copy", {}});
+    problem({code,
+             std::move(what),
+             (report_.directory / file).string(),
+             "restore the run from a copy",
+             {}});
   }
   std::string path(const char* name) const { return (report_.directory / name).string(); }
 
   bool manifest() {
     auto bytes = read_file(report_.directory / "manifest.json");
     if (!bytes) {
-      problem(RefusalCode::digest_mismatch, "manifest.json", "the manifest is missing or unreadable: " + bytes.error().what);
+      problem(RefusalCode::digest_mismatch, "manifest.json",
+              "the manifest is missing or unreadable: " + bytes.error().what);
       return false;
     }
     report_.seal = sha256_hex(*bytes);
     const auto name = report_.directory.filename().string();
     if (!name.ends_with("-" + report_.seal.substr(0, kSealDigitsInName)))
       problem(RefusalCode::digest_mismatch, "manifest.json",
-              fmt::format("the manifest's digest begins with {}, the run is named {}", report_.seal.substr(0, kSealDigitsInName), name));
+              fmt::format("the manifest's digest begins with {}, the run is named {}",
+                          report_.seal.substr(0, kSealDigitsInName), name));
     auto parsed = parse_json(*bytes, path("manifest.json"));
     if (parsed)
-      if (auto ok = check_schema(*parsed, "hebe.run.manifest/1", path("manifest.json")); !ok) parsed = std::unexpected(ok.error());
+      if (auto ok = check_schema(*parsed, "hebe.run.manifest/1", path("manifest.json")); !ok)
+        parsed = std::unexpected(ok.error());
     if (!parsed) {
       problem(parsed.error());
       return false;
@@ -69,23 +76,30 @@ private:
       expected.insert(name);
       auto bytes = read_file(report_.directory / name);
       if (!bytes) {
-        problem(RefusalCode::digest_mismatch, name, "the file is missing or unreadable: " + bytes.error().what);
+        problem(RefusalCode::digest_mismatch, name,
+                "the file is missing or unreadable: " + bytes.error().what);
       } else if (bytes->size() != f.at("bytes")) {
         problem(RefusalCode::digest_mismatch, name,
-                fmt::format("required {} bytes, found {}", f.at("bytes").get<std::uint64_t>(), bytes->size()));
+                fmt::format("required {} bytes, found {}", f.at("bytes").get<std::uint64_t>(),
+                            bytes->size()));
       } else if (const auto digest = sha256_hex(*bytes); digest != f.at("sha256")) {
-        problem(RefusalCode::digest_mismatch, name,
-                fmt::format("required sha256 {}, found {}", f.at("sha256").get<std::string>(), digest));
+        problem(
+            RefusalCode::digest_mismatch, name,
+            fmt::format("required sha256 {}, found {}", f.at("sha256").get<std::string>(), digest));
       } else {
         files_[name] = std::move(*bytes);
       }
     }
-    for (const char* needed : {"plan.json", "environment.json", "windows.jsonl", "telemetry.parquet", "analysis.json"})
-      if (!expected.contains(needed)) problem(RefusalCode::bad_schema, "manifest.json", fmt::format("it does not list {}", needed));
+    for (const char* needed :
+         {"plan.json", "environment.json", "windows.jsonl", "telemetry.parquet", "analysis.json"})
+      if (!expected.contains(needed))
+        problem(RefusalCode::bad_schema, "manifest.json",
+                fmt::format("it does not list {}", needed));
     std::error_code ec;
     for (const auto& entry : fs::directory_iterator(report_.directory, ec))
       if (!expected.contains(entry.path().filename().string()))
-        problem(RefusalCode::digest_mismatch, entry.path().filename().string(), "this file is not in the manifest");
+        problem(RefusalCode::digest_mismatch, entry.path().filename().string(),
+                "this file is not in the manifest");
     if (report_.problems.size() != before) return false;
     report_.passed.push_back(fmt::format("digests: {} files", files_.size()));
     return true;
@@ -96,7 +110,8 @@ private:
     std::string_view rest = files_.at(name);
     for (int number = 1; !rest.empty(); ++number) {
       const auto end = rest.find('\n');
-      HEBE_TRY(auto line, parse_json(rest.substr(0, end), fmt::format("{}:{}", path(name), number)));
+      HEBE_TRY(auto line,
+               parse_json(rest.substr(0, end), fmt::format("{}:{}", path(name), number)));
       out.push_back(std::move(line));
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
@@ -108,37 +123,52 @@ private:
     HEBE_TRY(const auto plan, measure::plan_from(plan_json, path("plan.json")));
     HEBE_TRY(const auto plan_id, content_id(plan_json));
     if (plan_id != manifest_.at("plan_id"))
-      return refuse(RefusalCode::digest_mismatch, "the plan's id is " + plan_id + ", the manifest says " +
-                                                      manifest_.at("plan_id").get<std::string>(), {}, path("plan.json"));
-    HEBE_TRY(const auto environment, parse_json(files_.at("environment.json"), path("environment.json")));
+      return refuse(RefusalCode::digest_mismatch,
+                    "the plan's id is " + plan_id + ", the manifest says " +
+                        manifest_.at("plan_id").get<std::string>(),
+                    {}, path("plan.json"));
+    HEBE_TRY(const auto environment,
+             parse_json(files_.at("environment.json"), path("environment.json")));
     HEBE_CHECK(check_schema(environment, "hebe.environment/1", path("environment.json")));
 
     HEBE_TRY(const auto records, lines("windows.jsonl"));
-    if (records.empty()) return refuse(RefusalCode::bad_schema, "the file is empty", {}, path("windows.jsonl"));
-    HEBE_TRY(const auto acquisition, measure::acquisition_from(records.front(), path("windows.jsonl") + ":1"));
+    if (records.empty())
+      return refuse(RefusalCode::bad_schema, "the file is empty", {}, path("windows.jsonl"));
+    HEBE_TRY(const auto acquisition,
+             measure::acquisition_from(records.front(), path("windows.jsonl") + ":1"));
     std::vector<measure::Window> windows;
     for (std::size_t i = 1; i < records.size(); ++i) {
-      HEBE_TRY(auto w, measure::window_from(records[i], fmt::format("{}:{}", path("windows.jsonl"), i + 1)));
+      HEBE_TRY(auto w, measure::window_from(records[i],
+                                            fmt::format("{}:{}", path("windows.jsonl"), i + 1)));
       if (w.reading.pair < 0 || static_cast<std::size_t>(w.reading.pair) >= plan.order.size())
-        return refuse(RefusalCode::bad_schema, fmt::format("pair {} is not in the plan", w.reading.pair), {},
+        return refuse(RefusalCode::bad_schema,
+                      fmt::format("pair {} is not in the plan", w.reading.pair), {},
                       fmt::format("{}:{}", path("windows.jsonl"), i + 1));
       windows.push_back(std::move(w));
     }
-    HEBE_TRY(const auto samples, samples_from_parquet(files_.at("telemetry.parquet"), acquisition.samples.name, path("telemetry.parquet")));
-    report_.passed.push_back(fmt::format("schemas: plan, environment, {} windows, {} samples", windows.size(), samples.size()));
+    HEBE_TRY(const auto samples,
+             samples_from_parquet(files_.at("telemetry.parquet"), acquisition.samples.name,
+                                  path("telemetry.parquet")));
+    report_.passed.push_back(fmt::format("schemas: plan, environment, {} windows, {} samples",
+                                         windows.size(), samples.size()));
 
     HEBE_CHECK(measure::judge_windows(windows, samples, plan, acquisition));
     for (std::size_t i = 0; i < windows.size(); ++i)
-      if (auto where = first_difference(records[i + 1], to_json(windows[i], acquisition.provenance)); !where.empty())
-        return refuse(RefusalCode::analysis_mismatch, "recomputed from the samples, a window differs at " + where, {},
+      if (auto where =
+              first_difference(records[i + 1], to_json(windows[i], acquisition.provenance));
+          !where.empty())
+        return refuse(RefusalCode::analysis_mismatch,
+                      "recomputed from the samples, a window differs at " + where, {},
                       fmt::format("{}:{}", path("windows.jsonl"), i + 2));
     HEBE_TRY(const auto analysis, measure::analyse(plan, plan_id, acquisition, windows));
     HEBE_TRY(const auto stored, parse_json(files_.at("analysis.json"), path("analysis.json")));
     HEBE_CHECK(check_schema(stored, "hebe.run.analysis/1", path("analysis.json")));
     if (auto where = first_difference(stored, analysis.json); !where.empty())
-      return refuse(RefusalCode::analysis_mismatch, "recomputed from the samples, the analysis differs at " + where, {},
+      return refuse(RefusalCode::analysis_mismatch,
+                    "recomputed from the samples, the analysis differs at " + where, {},
                     path("analysis.json"));
-    report_.passed.push_back("analysis: recomputed from the samples, verdict " + stored.at("verdict").get<std::string>());
+    report_.passed.push_back("analysis: recomputed from the samples, verdict " +
+                             stored.at("verdict").get<std::string>());
     report_.analysis = stored;
     cubins_ = {plan.cubins[0], plan.cubins[1]};
     return {};
@@ -149,7 +179,8 @@ private:
     if (cubins_.empty()) return;
     std::error_code ec;
     if (!root || !fs::is_directory(root->path() / "artifacts", ec)) {
-      report_.not_checked.push_back("artifacts: this run does not lie in a data root that has them");
+      report_.not_checked.push_back(
+          "artifacts: this run does not lie in a data root that has them");
       return;
     }
     const kernel::ArtifactStore store(root->path());
@@ -179,7 +210,8 @@ Result<VerifyReport> verify_run(const fs::path& directory) {
   try {
     return Verification(fs::absolute(directory).lexically_normal()).run();
   } catch (const Json::exception& e) { // a member that the schema does not ask for, of another type
-    return refuse(RefusalCode::bad_schema, e.what(), "restore the run from a copy", directory.string());
+    return refuse(RefusalCode::bad_schema, e.what(), "restore the run from a copy",
+                  directory.string());
   }
 }
 
@@ -190,7 +222,8 @@ std::string first_difference(const Json& stored, const Json& now, const std::str
     if (std::abs(a - b) <= kAbsolute + kRelative * std::max(std::abs(a), std::abs(b))) return {};
     return fmt::format("{}: stored {}, recomputed {}", path, a, b);
   }
-  if (stored.type() != now.type()) return fmt::format("{}: stored {}, recomputed {}", path, stored.dump(), now.dump());
+  if (stored.type() != now.type())
+    return fmt::format("{}: stored {}, recomputed {}", path, stored.dump(), now.dump());
   if (stored.is_object()) {
     for (const auto& [key, value] : stored.items()) {
       if (key == "evidence" || key == "reason" || key == "unavailable") continue;
@@ -202,12 +235,16 @@ std::string first_difference(const Json& stored, const Json& now, const std::str
     return {};
   }
   if (stored.is_array()) {
-    if (stored.size() != now.size()) return fmt::format("{}: stored {} items, recomputed {}", path, stored.size(), now.size());
+    if (stored.size() != now.size())
+      return fmt::format("{}: stored {} items, recomputed {}", path, stored.size(), now.size());
     for (std::size_t i = 0; i < stored.size(); ++i)
-      if (auto d = first_difference(stored[i], now[i], fmt::format("{}[{}]", path, i)); !d.empty()) return d;
+      if (auto d = first_difference(stored[i], now[i], fmt::format("{}[{}]", path, i)); !d.empty())
+        return d;
     return {};
   }
-  return stored == now ? std::string() : fmt::format("{}: stored {}, recomputed {}", path, stored.dump(), now.dump());
+  return stored == now
+             ? std::string()
+             : fmt::format("{}: stored {}, recomputed {}", path, stored.dump(), now.dump());
 }
 
 } // namespace hebe::evidence

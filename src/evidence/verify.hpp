@@ -1,10 +1,10 @@
-// Is a run what it says? In: a sealed directory; out: every check with its outcome. Invariant: digests
-// first, then schemas, then everything derived is computed again from the samples; one changed bit
-// anywhere is named by its file.
+// Is a run what it says? In: a sealed directory; out: every check with its outcome. Invariant:
+// digests first, then schemas, then everything derived is computed again from the samples; one
+// changed bit anywhere is named by its file.
 #pragma once
 
-#include "evidence/data_root.hpp"
 #include "core/json.hpp"
+#include "evidence/data_root.hpp"
 
 namespace hebe::evidence {
 
@@ -23,6 +23,7 @@ struct VerifyReport {
 
 /// Where two JSON values differ by more than rounding: numbers within 1e-6 relative (another libm),
 /// everything else exactly; prose under "evidence" and "reason" is not compared. Empty: they agree.
-[[nodiscard]] std::string first_difference(const Json& stored, const Json& recomputed, const std::string& path = "");
+[[nodiscard]] std::string first_difference(const Json& stored, const Json& recomputed,
+                                           const std::string& path = "");
 
 } // namespace hebe::evidence

@@ -99,9 +99,9 @@ struct CudaEvent final : Event {
 Status check_parameters(const CudaDriver& d, const CudaKernel& k) {
   if (d.p_cuFuncGetParamInfo == nullptr) return {}; // driver older than CUDA 12.4
   const auto mismatch = [&](std::string what) {
-    return refuse(RefusalCode::abi_mismatch,
-                  "kernel \"" + k.spec->entry + "\": " + std::move(what),
-                  "compile with the Triton version that Hebe pins, or correct the launch spec's arguments");
+    return refuse(
+        RefusalCode::abi_mismatch, "kernel \"" + k.spec->entry + "\": " + std::move(what),
+        "compile with the Triton version that Hebe pins, or correct the launch spec's arguments");
   };
   std::size_t expected_offset = 0;
   for (std::size_t i = 0; i < k.parameters.size(); ++i) {
@@ -109,12 +109,14 @@ Status check_parameters(const CudaDriver& d, const CudaKernel& k) {
     std::size_t offset = 0, size = 0;
     const auto status = d.p_cuFuncGetParamInfo(k.function, i, &offset, &size);
     if (status == CUDA_ERROR_INVALID_VALUE)
-      return mismatch(fmt::format("required {} parameters, the cubin has {}", k.parameters.size(), i));
+      return mismatch(
+          fmt::format("required {} parameters, the cubin has {}", k.parameters.size(), i));
     HEBE_CHECK(d.check(status, "cuFuncGetParamInfo"));
     expected_offset = (expected_offset + p.size - 1) / p.size * p.size;
     if (size != p.size || offset != expected_offset)
-      return mismatch(fmt::format("parameter {} (\"{}\"): required {} bytes at {}, the cubin has {} at {}",
-                                  i, p.name, p.size, expected_offset, size, offset));
+      return mismatch(
+          fmt::format("parameter {} (\"{}\"): required {} bytes at {}, the cubin has {} at {}", i,
+                      p.name, p.size, expected_offset, size, offset));
     expected_offset += p.size;
   }
   std::size_t offset = 0, size = 0;
@@ -136,7 +138,8 @@ public:
   }
 
   Status open() {
-    HEBE_CHECK(d_.check(d_.p_cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
+    HEBE_CHECK(
+        d_.check(d_.p_cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
     HEBE_CHECK(d_.check(d_.p_cuCtxSetCurrent(context_), "cuCtxSetCurrent"));
     return d_.check(d_.p_cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   }
@@ -157,7 +160,8 @@ public:
     return d_.check(d_.p_cuMemcpyDtoH(to.data(), from, to.size()), "cuMemcpyDtoH");
   }
   [[nodiscard]] Status fill(DevicePointer to, std::byte value, Bytes size) override {
-    HEBE_CHECK(d_.check(d_.p_cuMemsetD8(to, static_cast<unsigned char>(value), size.count), "cuMemsetD8"));
+    HEBE_CHECK(
+        d_.check(d_.p_cuMemsetD8(to, static_cast<unsigned char>(value), size.count), "cuMemsetD8"));
     return d_.check(d_.p_cuStreamSynchronize(nullptr), "cuStreamSynchronize");
   }
 
@@ -206,7 +210,8 @@ public:
     return d_.check(d_.p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
   }
 
-  [[nodiscard]] Result<std::unique_ptr<Graph>> capture(Kernel& kernel, std::uint32_t launches) override {
+  [[nodiscard]] Result<std::unique_ptr<Graph>> capture(Kernel& kernel,
+                                                       std::uint32_t launches) override {
     auto g = std::make_unique<CudaGraph>();
     g->d = &d_;
     HEBE_CHECK(d_.check(d_.p_cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
@@ -217,7 +222,8 @@ public:
     const auto ended = d_.check(d_.p_cuStreamEndCapture(stream_, &g->graph), "cuStreamEndCapture");
     HEBE_CHECK(launched);
     HEBE_CHECK(ended);
-    HEBE_CHECK(d_.check(d_.p_cuGraphInstantiateWithFlags(&g->exec, g->graph, 0), "cuGraphInstantiate"));
+    HEBE_CHECK(
+        d_.check(d_.p_cuGraphInstantiateWithFlags(&g->exec, g->graph, 0), "cuGraphInstantiate"));
     HEBE_CHECK(d_.check(d_.p_cuGraphUpload(g->exec, stream_), "cuGraphUpload"));
     return g;
   }
@@ -229,13 +235,16 @@ public:
     return e;
   }
   [[nodiscard]] Status replay(Graph& graph) override {
-    return d_.check(d_.p_cuGraphLaunch(static_cast<CudaGraph&>(graph).exec, stream_), "cuGraphLaunch");
+    return d_.check(d_.p_cuGraphLaunch(static_cast<CudaGraph&>(graph).exec, stream_),
+                    "cuGraphLaunch");
   }
   [[nodiscard]] Status record(Event& event) override {
-    return d_.check(d_.p_cuEventRecord(static_cast<CudaEvent&>(event).event, stream_), "cuEventRecord");
+    return d_.check(d_.p_cuEventRecord(static_cast<CudaEvent&>(event).event, stream_),
+                    "cuEventRecord");
   }
   [[nodiscard]] Status wait(Event& event) override {
-    return d_.check(d_.p_cuEventSynchronize(static_cast<CudaEvent&>(event).event), "cuEventSynchronize");
+    return d_.check(d_.p_cuEventSynchronize(static_cast<CudaEvent&>(event).event),
+                    "cuEventSynchronize");
   }
   [[nodiscard]] Result<bool> reached(Event& event) override {
     const auto status = d_.p_cuEventQuery(static_cast<CudaEvent&>(event).event);
@@ -252,20 +261,23 @@ public:
   }
 
 private:
-  // What Triton 3.6's loader does, and nothing else: below 48 KiB the driver's default carve-out stays.
+  // What Triton 3.6's loader does, and nothing else: below 48 KiB the driver's default carve-out
+  // stays.
   Status configure_shared_memory(const CudaKernel& k) {
     const auto optin = static_cast<int>(info_.shared_per_block_optin.count);
     if (k.spec->shared_bytes > info_.shared_per_block_optin.count)
-      return refuse(RefusalCode::bad_spec, fmt::format("the kernel needs {} bytes of shared memory, a block has {}",
-                                                       k.spec->shared_bytes, optin));
+      return refuse(RefusalCode::bad_spec,
+                    fmt::format("the kernel needs {} bytes of shared memory, a block has {}",
+                                k.spec->shared_bytes, optin));
     if (k.spec->shared_bytes <= 49152 || optin <= 49152) return {};
     HEBE_CHECK(d_.check(d_.p_cuFuncSetCacheConfig(k.function, CU_FUNC_CACHE_PREFER_SHARED),
                         "cuFuncSetCacheConfig"));
     int used = 0;
-    HEBE_CHECK(d_.check(d_.p_cuFuncGetAttribute(&used, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, k.function),
-                        "cuFuncGetAttribute"));
-    return d_.check(d_.p_cuFuncSetAttribute(k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                            optin - used),
+    HEBE_CHECK(
+        d_.check(d_.p_cuFuncGetAttribute(&used, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, k.function),
+                 "cuFuncGetAttribute"));
+    return d_.check(d_.p_cuFuncSetAttribute(
+                        k.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, optin - used),
                     "cuFuncSetAttribute");
   }
 
@@ -286,7 +298,8 @@ private:
       attributes[count].value.clusterDim = {s.num_ctas, 1, 1};
       ++count;
       attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
-      attributes[count++].value.clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
+      attributes[count++].value.clusterSchedulingPolicyPreference =
+          CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
     }
     CUlaunchConfig config{};
     config.gridDimX = s.grid[0] * s.num_ctas;

@@ -25,8 +25,8 @@ Result<CudaDriver> load() {
   if (!missing.empty())
     return refuse(RefusalCode::driver_unavailable, "the CUDA driver lacks " + missing,
                   "install a driver for CUDA 11.8 or newer", "libcuda.so.1");
-  d.p_cuFuncGetParamInfo = reinterpret_cast<decltype(d.p_cuFuncGetParamInfo)>(
-      ::dlsym(library, "cuFuncGetParamInfo"));
+  d.p_cuFuncGetParamInfo =
+      reinterpret_cast<decltype(d.p_cuFuncGetParamInfo)>(::dlsym(library, "cuFuncGetParamInfo"));
   if (const auto status = d.p_cuInit(0); status == CUDA_ERROR_NO_DEVICE)
     return refuse(RefusalCode::no_device, "the CUDA driver sees no device",
                   "check CUDA_VISIBLE_DEVICES and nvidia-smi, or use --device sim", "cuInit");

@@ -1,5 +1,5 @@
-// libcuda.so.1 by dlopen: one binary runs with and without a driver. In: nothing; out: a table of entry
-// points. Invariant: every required symbol is there, or the table does not exist.
+// libcuda.so.1 by dlopen: one binary runs with and without a driver. In: nothing; out: a table of
+// entry points. Invariant: every required symbol is there, or the table does not exist.
 #pragma once
 
 #include "core/result.hpp"
@@ -10,8 +10,8 @@
 
 namespace hebe::gpu {
 
-// member, type taken from the header's declaration, exported symbol. Symbols are named outright where the
-// header would pick a newer alias than old drivers export.
+// member, type taken from the header's declaration, exported symbol. Symbols are named outright
+// where the header would pick a newer alias than old drivers export.
 #define HEBE_CUDA_REQUIRED(X)                                                                      \
   X(cuInit, "cuInit")                                                                              \
   X(cuDriverGetVersion, "cuDriverGetVersion")                                                      \
@@ -68,7 +68,8 @@ struct CudaDriver {
   /// A call's outcome as a refusal that names the call and the driver's own words.
   [[nodiscard]] Status check(CUresult result, const char* call) const;
 
-  /// Loads and initialises once per process. Refusals: driver_unavailable with dlopen's reason, no_device.
+  /// Loads and initialises once per process. Refusals: driver_unavailable with dlopen's reason,
+  /// no_device.
   [[nodiscard]] static Result<const CudaDriver*> instance();
 };
 

@@ -1,6 +1,7 @@
-// A GPU that runs kernels: modules, memory, graphs, events, occupancy. Two implementations: cuda (the
-// driver, by dlopen) and sim. Invariant: work runs in the order it was enqueued, on one stream; every
-// wait goes through the device's clock, so the same loop drives real and simulated time.
+// A GPU that runs kernels: modules, memory, graphs, events, occupancy. Two implementations: cuda
+// (the driver, by dlopen) and sim. Invariant: work runs in the order it was enqueued, on one
+// stream; every wait goes through the device's clock, so the same loop drives real and simulated
+// time.
 #pragma once
 
 #include "core/clock.hpp"
@@ -77,11 +78,12 @@ public:
   /// One launch, complete when it returns. For checks, never for timing.
   [[nodiscard]] virtual Status launch_once(Kernel& kernel) = 0;
 
-  [[nodiscard]] virtual Result<std::unique_ptr<Graph>> capture(Kernel& kernel, std::uint32_t launches) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Graph>> capture(Kernel& kernel,
+                                                               std::uint32_t launches) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Event>> make_event() = 0;
-  [[nodiscard]] virtual Status replay(Graph& graph) = 0;    ///< asynchronous
-  [[nodiscard]] virtual Status record(Event& event) = 0;    ///< asynchronous
-  [[nodiscard]] virtual Status wait(Event& event) = 0;      ///< sleeps, does not spin
+  [[nodiscard]] virtual Status replay(Graph& graph) = 0; ///< asynchronous
+  [[nodiscard]] virtual Status record(Event& event) = 0; ///< asynchronous
+  [[nodiscard]] virtual Status wait(Event& event) = 0;   ///< sleeps, does not spin
   [[nodiscard]] virtual Result<bool> reached(Event& event) = 0;
   [[nodiscard]] virtual Result<Seconds> elapsed(Event& from, Event& to) = 0; ///< both reached
 };

@@ -24,7 +24,8 @@ Result<GuardedBuffer> GuardedBuffer::make(Device& device, std::string name, Byte
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& o) noexcept
-    : device_(o.device_), name_(std::move(o.name_)), base_(std::exchange(o.base_, 0)), size_(o.size_) {}
+    : device_(o.device_), name_(std::move(o.name_)), base_(std::exchange(o.base_, 0)),
+      size_(o.size_) {}
 
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& o) noexcept {
   std::swap(device_, o.device_);

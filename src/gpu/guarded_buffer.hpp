@@ -1,5 +1,5 @@
-// A device buffer between two canaries. In: a size; out: an address inside. Invariant: a kernel that
-// writes outside its buffer changes a canary, and intact() names which side.
+// A device buffer between two canaries. In: a size; out: an address inside. Invariant: a kernel
+// that writes outside its buffer changes a canary, and intact() names which side.
 #pragma once
 
 #include "gpu/device.hpp"

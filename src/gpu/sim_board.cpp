@@ -43,7 +43,8 @@ Result<Fault> fault_from(std::string_view text) {
     const auto number = text.substr(at + 1);
     double seconds = 0;
     const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), seconds);
-    if (ec != std::errc{} || end != number.data() + number.size() || !(seconds >= 0) || seconds > 1e6)
+    if (ec != std::errc{} || end != number.data() + number.size() || !(seconds >= 0) ||
+        seconds > 1e6)
       return refuse(RefusalCode::bad_argument,
                     "\"" + std::string(number) + "\" is no time in seconds for a fault",
                     "write NAME@SECONDS, e.g. samples_gap@60");
@@ -66,11 +67,13 @@ std::string to_string(const Fault& fault) {
   for (const auto& [name, kind] : kFaultNames)
     if (kind == fault.kind) text = name;
   std::array<char, 32> number{};
-  const auto end = std::to_chars(number.data(), number.data() + number.size(), fault.after.value()).ptr;
+  const auto end =
+      std::to_chars(number.data(), number.data() + number.size(), fault.after.value()).ptr;
   return text + "@" + std::string(number.data(), end);
 }
 
-SimBoard::SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed, std::vector<Fault> faults)
+SimBoard::SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed,
+                   std::vector<Fault> faults)
     : clock_(clock), model_(model), seed_(seed), faults_(std::move(faults)), noise_(seed, 0x5b0a),
       start_(clock.now()) {
   // Meters look a little into the past: the board was idle and cool before the run began.
@@ -120,8 +123,9 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
   if (active(FaultKind::latency_jitter, begin)) noise *= 50;
   seconds *= 1 + noise * noise_.normal();
   if (active(FaultKind::thermal_throttle, begin)) seconds *= 1.25;
-  double dynamic = (work.bytes * model_.joules_per_byte + work.operations * model_.joules_per_operation) *
-                   work.energy_scale;
+  double dynamic =
+      (work.bytes * model_.joules_per_byte + work.operations * model_.joules_per_operation) *
+      work.energy_scale;
   const double length = seconds * launches;
   const double keep = std::exp(-length / model_.wander_time.value());
   wander_ = wander_ * keep + model_.power_wander * std::sqrt(1 - keep * keep) * noise_.normal();

@@ -1,6 +1,7 @@
-// The simulated board: power, heat and time of enqueued work. In: work with a price; out: its duration and
-// the board's true power at any past instant. Invariant: true energy is the exact integral of true power,
-// so what a meter or an estimator makes of it can be compared with the truth.
+// The simulated board: power, heat and time of enqueued work. In: work with a price; out: its
+// duration and the board's true power at any past instant. Invariant: true energy is the exact
+// integral of true power, so what a meter or an estimator makes of it can be compared with the
+// truth.
 #pragma once
 
 #include "core/clock.hpp"
@@ -16,22 +17,23 @@
 
 namespace hebe::gpu {
 
-/// Constants of the model. Defaults resemble an H200 as measured with driver 580.159.04: 78 W with no
-/// context, 125 W with one, 4.28 TB/s and 446 W for a device-to-device copy, a 700 W limit, 1980 MHz.
+/// Constants of the model. Defaults resemble an H200 as measured with driver 580.159.04: 78 W with
+/// no context, 125 W with one, 4.28 TB/s, 612 W for a copy kernel that moves 4.14 TB/s, a 700 W
+/// limit, 1980 MHz.
 struct BoardModel {
   Watts idle{78}, context_idle{125}, power_limit{700};
-  double bandwidth = 4.28e12;            ///< bytes/s
-  double flops = 60e12;                  ///< fp32 operations/s
-  double joules_per_byte = 75e-12;       ///< (446 - 125) W / 4.28 TB/s
+  double bandwidth = 4.28e12;       ///< bytes/s
+  double flops = 60e12;             ///< fp32 operations/s
+  double joules_per_byte = 118e-12; ///< (612 - 125) W / 4.14 TB/s
   double joules_per_operation = 1.5e-12;
-  Seconds launch_overhead{1.1e-6};       ///< between launches inside a graph
-  double leakage_per_kelvin = 0.0006;    ///< of static power, around 45 C
+  Seconds launch_overhead{1.1e-6};    ///< between launches inside a graph
+  double leakage_per_kelvin = 0.0006; ///< of static power, around 45 C
   Celsius ambient{30};
   double kelvin_per_watt = 0.055;
   Seconds thermal_time_constant{12};
   Hertz clock{1.98e9};
-  // Fluctuations: what makes two equal windows differ. Floors of the real board: pairs of 5 s windows
-  // differ by about 0.05 %, their latencies by 0.001 - 0.005 %.
+  // Fluctuations: what makes two equal windows differ. Floors of the real board: pairs of 5 s
+  // windows differ by about 0.05 %, their latencies by 0.001 - 0.005 %.
   double power_wander = 0.0004;  ///< relative sd of a slow AR(1) in dynamic power
   Seconds wander_time{2.0};      ///< its correlation time
   double latency_noise = 0.0004; ///< relative sd of one graph replay
@@ -45,29 +47,29 @@ struct Work {
 
 /// Everything that can be made to go wrong, each at a given time after the start.
 enum class FaultKind {
-  counter_frozen,       ///< the energy counter stops advancing
-  counter_backwards,    ///< it loses 50 J
-  counter_reset,        ///< it restarts from 0
-  counter_unsupported,  ///< the driver answers NOT_SUPPORTED
-  samples_frozen,       ///< the sample buffer repeats one value
-  samples_empty,        ///< the sample buffer returns none
-  samples_gap,          ///< one second of samples is missing
-  samples_implausible,  ///< a union member read as the wrong type: 4.99e18 mW
+  counter_frozen,      ///< the energy counter stops advancing
+  counter_backwards,   ///< it loses 50 J
+  counter_reset,       ///< it restarts from 0
+  counter_unsupported, ///< the driver answers NOT_SUPPORTED
+  samples_frozen,      ///< the sample buffer repeats one value
+  samples_empty,       ///< the sample buffer returns none
+  samples_gap,         ///< one second of samples is missing
+  samples_implausible, ///< a union member read as the wrong type: 4.99e18 mW
   samples_unsupported,
   temperature_unsupported,
-  meter_lies,           ///< the counter runs 30 % fast
-  nvml_lost,            ///< every call answers GPU_IS_LOST
-  foreign_process,      ///< another process opens the GPU
+  meter_lies,      ///< the counter runs 30 % fast
+  nvml_lost,       ///< every call answers GPU_IS_LOST
+  foreign_process, ///< another process opens the GPU
   thermal_throttle,
   power_brake,
-  power_drift,          ///< power rises slowly over the whole run
-  ambient_rise,         ///< the room warms by 8 K
-  latency_jitter,       ///< launches become 50 times noisier
-  clock_jump,           ///< the host's wall clock steps by 2 s
+  power_drift,    ///< power rises slowly over the whole run
+  ambient_rise,   ///< the room warms by 8 K
+  latency_jitter, ///< launches become 50 times noisier
+  clock_jump,     ///< the host's wall clock steps by 2 s
   ecc_error,
-  mig,                  ///< MIG is on
-  wrong_output,         ///< the kernel's output is wrong in one element
-  lease_removed,        ///< somebody deletes the lease file
+  mig,           ///< MIG is on
+  wrong_output,  ///< the kernel's output is wrong in one element
+  lease_removed, ///< somebody deletes the lease file
 };
 
 struct Fault {
@@ -81,7 +83,8 @@ struct Fault {
 
 class SimBoard {
 public:
-  SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed, std::vector<Fault> faults = {});
+  SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed,
+           std::vector<Fault> faults = {});
 
   /// Appends work behind what is already enqueued; returns the instant it will be complete.
   Instant enqueue(const Work& work, std::uint32_t launches);

@@ -9,6 +9,7 @@ namespace {
 struct SimKernel final : Kernel {
   Work work;
   FunctionalModel functional;
+  DevicePointer first_output = 0;
 };
 struct SimGraph final : Graph {
   Work work;
@@ -74,16 +75,23 @@ Status SimDevice::fill(DevicePointer to, std::byte value, Bytes size) {
 }
 
 Result<std::unique_ptr<Kernel>> SimDevice::load(const KernelImage& image,
-                                                const std::vector<DevicePointer>&) {
+                                                const std::vector<DevicePointer>& buffers) {
   if (!image.launch->work)
     return refuse(RefusalCode::bad_spec,
-                  "case \"" + image.launch->name + "\" declares no work: the simulated GPU cannot price it",
+                  "case \"" + image.launch->name +
+                      "\" declares no work: the simulated GPU cannot price it",
                   "declare bytes and operations in the case (Work), or measure on a real GPU");
   auto kernel = std::make_unique<SimKernel>();
   const auto& work = *image.launch->work;
   kernel->work.bytes = static_cast<double>(work.read.count + work.written.count);
   for (const auto& [kind, count] : work.operations) kernel->work.operations += count;
   kernel->functional = image.functional;
+  for (std::size_t next = 0; const auto& a : image.launch->arguments) {
+    if (!a.is_buffer) continue;
+    if (a.role != kernel::Role::in && kernel->first_output == 0)
+      kernel->first_output = buffers[next];
+    ++next;
+  }
   board_.open_context();
   return kernel;
 }
@@ -95,7 +103,12 @@ Result<Occupancy> SimDevice::occupancy(Kernel&) {
 Status SimDevice::launch_once(Kernel& kernel) {
   auto& k = static_cast<SimKernel&>(kernel);
   clock().sleep_until(board_.enqueue(k.work, 1));
-  return k.functional ? k.functional() : Status{};
+  if (k.functional) HEBE_CHECK(k.functional());
+  if (k.first_output != 0 && board_.active(FaultKind::wrong_output, clock().now())) {
+    HEBE_TRY(const auto byte, memory(k.first_output + 1, 1));
+    byte[0] ^= std::byte{0x40};
+  }
+  return {};
 }
 
 Result<std::unique_ptr<Graph>> SimDevice::capture(Kernel& kernel, std::uint32_t launches) {

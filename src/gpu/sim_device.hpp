@@ -1,6 +1,7 @@
-// The simulated GPU as a Device. In: the same calls as cuda; out: outputs from the functional model, time
-// and power from the board model. Until TTGIR is interpreted, a launch is priced from its declared work
-// and its outputs come from the case's reference: every record of a simulated run says so.
+// The simulated GPU as a Device. In: the same calls as cuda; out: outputs from the functional
+// model, time and power from the board model. Until TTGIR is interpreted, a launch is priced from
+// its declared work and its outputs come from the case's reference: every record of a simulated run
+// says so.
 #pragma once
 
 #include "gpu/device.hpp"
@@ -25,7 +26,8 @@ public:
   load(const KernelImage& image, const std::vector<DevicePointer>& buffers) override;
   [[nodiscard]] Result<Occupancy> occupancy(Kernel& kernel) override;
   [[nodiscard]] Status launch_once(Kernel& kernel) override;
-  [[nodiscard]] Result<std::unique_ptr<Graph>> capture(Kernel& kernel, std::uint32_t launches) override;
+  [[nodiscard]] Result<std::unique_ptr<Graph>> capture(Kernel& kernel,
+                                                       std::uint32_t launches) override;
   [[nodiscard]] Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] Status replay(Graph& graph) override;
   [[nodiscard]] Status record(Event& event) override;

@@ -16,7 +16,8 @@ bool ArtifactStore::has(const std::string& digest) const {
 
 Result<std::string> ArtifactStore::put(std::string_view bytes) const {
   const auto digest = sha256_hex(bytes);
-  // An existing blob is trusted only as far as its bytes: a damaged one is replaced by the good one.
+  // An existing blob is trusted only as far as its bytes: a damaged one is replaced by the good
+  // one.
   if (has(digest) && get(digest)) return digest;
   const auto path = path_of(digest);
   HEBE_CHECK(make_directories(path.parent_path()));

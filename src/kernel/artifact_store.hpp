@@ -12,7 +12,8 @@ namespace hebe::kernel {
 
 class ArtifactStore {
 public:
-  explicit ArtifactStore(std::filesystem::path data_root) : root_(std::move(data_root) / "artifacts") {}
+  explicit ArtifactStore(std::filesystem::path data_root)
+      : root_(std::move(data_root) / "artifacts") {}
   /// Durable when it returns. Returns the digest.
   [[nodiscard]] Result<std::string> put(std::string_view bytes) const;
   /// Refuses with digest_mismatch when the blob is not what its name says.

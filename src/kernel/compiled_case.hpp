@@ -1,5 +1,6 @@
-// A case, compiled and stored. In: a case file, its parameters and a target; out: a launch spec and the
-// digests of every artifact. Invariant: each artifact is in the store before its digest is used.
+// A case, compiled and stored. In: a case file, its parameters and a target; out: a launch spec and
+// the digests of every artifact. Invariant: each artifact is in the store before its digest is
+// used.
 #pragma once
 
 #include "core/json.hpp"
@@ -31,7 +32,8 @@ struct CompiledCase {
                                                 const CaseRequest& request,
                                                 const std::filesystem::path& cache);
 
-/// The oracle's values of every output, as files in `folder`. `inputs` maps buffer names to raw files.
+/// The oracle's values of every output, as files in `folder`. `inputs` maps buffer names to raw
+/// files.
 struct ReferenceOutput {
   std::filesystem::path file;
   DType dtype = DType::fp32; ///< may be wider than the kernel's

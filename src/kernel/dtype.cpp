@@ -64,38 +64,64 @@ bool is_float(DType t) { return kRows[static_cast<std::size_t>(t)].floating; }
 double element(std::span<const std::byte> bytes, DType type, std::size_t index) {
   const std::byte* p = bytes.data() + index * size_of(type);
   switch (type) {
-  case DType::i1: return load<std::uint8_t>(p) != 0;
-  case DType::i8: return load<std::int8_t>(p);
-  case DType::i16: return load<std::int16_t>(p);
-  case DType::i32: return load<std::int32_t>(p);
-  case DType::i64: return static_cast<double>(load<std::int64_t>(p));
-  case DType::u8: return load<std::uint8_t>(p);
-  case DType::u16: return load<std::uint16_t>(p);
-  case DType::u32: return load<std::uint32_t>(p);
-  case DType::u64: return static_cast<double>(load<std::uint64_t>(p));
-  case DType::fp16: return static_cast<double>(load<_Float16>(p));
-  case DType::bf16: return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(p)} << 16);
-  case DType::fp32: return load<float>(p);
-  case DType::fp64: return load<double>(p);
+  case DType::i1:
+    return load<std::uint8_t>(p) != 0;
+  case DType::i8:
+    return load<std::int8_t>(p);
+  case DType::i16:
+    return load<std::int16_t>(p);
+  case DType::i32:
+    return load<std::int32_t>(p);
+  case DType::i64:
+    return static_cast<double>(load<std::int64_t>(p));
+  case DType::u8:
+    return load<std::uint8_t>(p);
+  case DType::u16:
+    return load<std::uint16_t>(p);
+  case DType::u32:
+    return load<std::uint32_t>(p);
+  case DType::u64:
+    return static_cast<double>(load<std::uint64_t>(p));
+  case DType::fp16:
+    return static_cast<double>(load<_Float16>(p));
+  case DType::bf16:
+    return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(p)} << 16);
+  case DType::fp32:
+    return load<float>(p);
+  case DType::fp64:
+    return load<double>(p);
   }
   return 0;
 }
 
 void store(double v, DType type, std::byte* out) {
   switch (type) {
-  case DType::i1: return put<std::uint8_t>(v != 0, out);
-  case DType::i8: return put(static_cast<std::int8_t>(v), out);
-  case DType::i16: return put(static_cast<std::int16_t>(v), out);
-  case DType::i32: return put(static_cast<std::int32_t>(v), out);
-  case DType::i64: return put(static_cast<std::int64_t>(v), out);
-  case DType::u8: return put(static_cast<std::uint8_t>(v), out);
-  case DType::u16: return put(static_cast<std::uint16_t>(v), out);
-  case DType::u32: return put(static_cast<std::uint32_t>(v), out);
-  case DType::u64: return put(static_cast<std::uint64_t>(v), out);
-  case DType::fp16: return put(static_cast<_Float16>(v), out);
-  case DType::bf16: return put(to_bf16(v), out);
-  case DType::fp32: return put(static_cast<float>(v), out);
-  case DType::fp64: return put(v, out);
+  case DType::i1:
+    return put<std::uint8_t>(v != 0, out);
+  case DType::i8:
+    return put(static_cast<std::int8_t>(v), out);
+  case DType::i16:
+    return put(static_cast<std::int16_t>(v), out);
+  case DType::i32:
+    return put(static_cast<std::int32_t>(v), out);
+  case DType::i64:
+    return put(static_cast<std::int64_t>(v), out);
+  case DType::u8:
+    return put(static_cast<std::uint8_t>(v), out);
+  case DType::u16:
+    return put(static_cast<std::uint16_t>(v), out);
+  case DType::u32:
+    return put(static_cast<std::uint32_t>(v), out);
+  case DType::u64:
+    return put(static_cast<std::uint64_t>(v), out);
+  case DType::fp16:
+    return put(static_cast<_Float16>(v), out);
+  case DType::bf16:
+    return put(to_bf16(v), out);
+  case DType::fp32:
+    return put(static_cast<float>(v), out);
+  case DType::fp64:
+    return put(v, out);
   }
 }
 

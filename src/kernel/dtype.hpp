@@ -1,5 +1,5 @@
-// Element types of kernel arguments, with Triton's names. Invariant: size_of is the size in memory and in
-// the parameter buffer.
+// Element types of kernel arguments, with Triton's names. Invariant: size_of is the size in memory
+// and in the parameter buffer.
 #pragma once
 
 #include "core/result.hpp"

@@ -9,8 +9,8 @@
 namespace hebe::kernel {
 namespace {
 
-// Standard normal quantile, Wichura's AS 241 (PPND16, relative error about 1e-16): one uniform a value,
-// so that element i depends on nothing but i, and only + - * / sqrt log are needed.
+// Standard normal quantile, Wichura's AS 241 (PPND16, relative error about 1e-16): one uniform a
+// value, so that element i depends on nothing but i, and only + - * / sqrt log are needed.
 double normal_quantile(double p) {
   const auto poly = [](double x, auto... c) {
     double sum = 0;
@@ -40,12 +40,12 @@ double normal_quantile(double p) {
                  2.05319162663775882187, 1.0);
   } else {
     r -= 5;
-    value = poly(r, 2.01033439929228813265e-7, 2.71155556874348757815e-5,
-                 0.0012426609473880784386, 0.026532189526576123093, 0.29656057182850489123,
-                 1.7848265399172913358, 5.4637849111641143699, 6.6579046435011037772) /
-            poly(r, 2.04426310338993978564e-15, 1.4215117583164458887e-7,
-                 1.8463183175100546818e-5, 7.868691311456132591e-4, 0.0148753612908506148525,
-                 0.13692988092273580531, 0.59983220655588793769, 1.0);
+    value = poly(r, 2.01033439929228813265e-7, 2.71155556874348757815e-5, 0.0012426609473880784386,
+                 0.026532189526576123093, 0.29656057182850489123, 1.7848265399172913358,
+                 5.4637849111641143699, 6.6579046435011037772) /
+            poly(r, 2.04426310338993978564e-15, 1.4215117583164458887e-7, 1.8463183175100546818e-5,
+                 7.868691311456132591e-4, 0.0148753612908506148525, 0.13692988092273580531,
+                 0.59983220655588793769, 1.0);
   }
   return q < 0 ? -value : value;
 }
@@ -68,10 +68,9 @@ void generate(const Initialiser& init, DType dtype, std::size_t first, std::span
   }
   for (std::size_t i = 0; i < count; i += 4) {
     const std::uint64_t block = (first + i) / 4;
-    const auto bits = philox4x32({static_cast<std::uint32_t>(block),
-                                  static_cast<std::uint32_t>(block >> 32), 0, 0},
-                                 {static_cast<std::uint32_t>(init.seed),
-                                  static_cast<std::uint32_t>(init.seed >> 32)});
+    const auto bits = philox4x32(
+        {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
+        {static_cast<std::uint32_t>(init.seed), static_cast<std::uint32_t>(init.seed >> 32)});
     for (std::size_t k = 0; k < std::min<std::size_t>(4, count - i); ++k)
       store(value_of(init, dtype, bits[k]), dtype, out.data() + (i + k) * size);
   }

@@ -2,11 +2,27 @@
 
 #include "core/schema.hpp"
 
+#include <charconv>
 #include <cstring>
 #include <limits>
 
 namespace hebe::kernel {
 namespace {
+
+// integer_from for values that may take all 64 bits (seeds, u64 scalars).
+Result<std::uint64_t> unsigned_from(const Json& value, std::string_view where) {
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+  if (value.is_string()) {
+    const auto& s = value.get_ref<const std::string&>();
+    std::uint64_t out = 0;
+    const auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), out);
+    if (ec == std::errc{} && end == s.data() + s.size()) return out;
+  }
+  HEBE_TRY(const auto small, integer_from(value, where));
+  if (small >= 0) return static_cast<std::uint64_t>(small);
+  return refuse(RefusalCode::bad_schema, "required 0 or more, found " + value.dump(), {},
+                std::string(where));
+}
 
 Result<Initialiser> initialiser_from(const Json& j) {
   Initialiser init;
@@ -15,8 +31,7 @@ Result<Initialiser> initialiser_from(const Json& j) {
   init.kind = kind == "uniform" ? Initialiser::Kind::uniform : Initialiser::Kind::normal;
   init.first = j.at(kind == "uniform" ? "low" : "mean").get<double>();
   init.second = j.at(kind == "uniform" ? "high" : "std").get<double>();
-  HEBE_TRY(const auto seed, integer_from(j.at("seed"), "init.seed"));
-  init.seed = static_cast<std::uint64_t>(seed);
+  HEBE_TRY(init.seed, unsigned_from(j.at("seed"), "init.seed"));
   return init;
 }
 
@@ -66,9 +81,7 @@ std::size_t Argument::elements() const {
   return n;
 }
 
-std::uint64_t LaunchSpec::programs() const {
-  return std::uint64_t{grid[0]} * grid[1] * grid[2];
-}
+std::uint64_t LaunchSpec::programs() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
 
 Result<LaunchSpec> LaunchSpec::from_json(const Json& j, std::string_view where) {
   HEBE_CHECK(check_schema(j, "hebe.launch/1", where));
@@ -92,7 +105,9 @@ Result<LaunchSpec> LaunchSpec::from_json(const Json& j, std::string_view where) 
   s.atol = j.at("tolerance").at("atol").get<double>();
   s.rtol = j.at("tolerance").at("rtol").get<double>();
   s.has_reference = j.at("oracle").at("kind") == "case-reference";
-  if (!j.at("work").is_null()) { HEBE_TRY(s.work, work_from(j.at("work"))); }
+  if (!j.at("work").is_null()) {
+    HEBE_TRY(s.work, work_from(j.at("work")));
+  }
   if (s.programs() == 0)
     return refuse(RefusalCode::bad_spec, "the grid has a zero dimension: nothing would be launched",
                   "give every grid dimension at least 1", std::string(where));
@@ -119,6 +134,10 @@ Result<std::vector<PackedParameter>> pack_parameters(const LaunchSpec& spec,
     }
     PackedParameter p{a.name, size_of(a.dtype), {}};
     if (is_float(a.dtype)) {
+      const bool is_word = a.value == "inf" || a.value == "-inf" || a.value == "nan";
+      if (!is_word && !a.value.is_number())
+        return refuse(RefusalCode::bad_schema, "required a number, found " + a.value.dump(), {},
+                      "argument " + a.name);
       // JSON has no infinities: the worker writes them as words.
       const double v = a.value == "inf"    ? std::numeric_limits<double>::infinity()
                        : a.value == "-inf" ? -std::numeric_limits<double>::infinity()
@@ -127,6 +146,9 @@ Result<std::vector<PackedParameter>> pack_parameters(const LaunchSpec& spec,
       store(v, a.dtype, p.value.data());
     } else if (a.value.is_boolean()) {
       p.value[0] = static_cast<std::byte>(a.value.get<bool>());
+    } else if (a.dtype == DType::u64) {
+      HEBE_TRY(const auto u, unsigned_from(a.value, "argument " + a.name));
+      std::memcpy(p.value.data(), &u, p.size);
     } else {
       HEBE_TRY(const auto i, integer_from(a.value, "argument " + a.name));
       std::memcpy(p.value.data(), &i, p.size); // little-endian two's complement: the low bytes

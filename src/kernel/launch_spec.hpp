@@ -1,6 +1,6 @@
-// What to launch, completely (schema hebe.launch/1). In: JSON from the worker or a file; out: a typed
-// value. Invariant: `arguments` are the cubin's own parameters, in order, without Triton's two scratch
-// pointers; nothing about a launch lives anywhere else.
+// What to launch, completely (schema hebe.launch/1). In: JSON from the worker or a file; out: a
+// typed value. Invariant: `arguments` are the cubin's own parameters, in order, without Triton's
+// two scratch pointers; nothing about a launch lives anywhere else.
 #pragma once
 
 #include "core/json.hpp"

@@ -1,5 +1,6 @@
-// Is the output right? In: what the kernel wrote and what the oracle says; out: counts and the worst
-// element. Invariant: NaN passes only where the oracle says NaN; a size that differs is wrong.
+// Is the output right? In: what the kernel wrote and what the oracle says; out: counts and the
+// worst element. Invariant: NaN passes only where the oracle says NaN; a size that differs is
+// wrong.
 #pragma once
 
 #include "kernel/launch_spec.hpp"
@@ -16,7 +17,8 @@ struct OutputCheck {
   [[nodiscard]] bool passed() const { return elements > 0 && wrong == 0; }
 };
 
-/// |found - expected| <= atol + rtol * |expected|, element by element. The oracle may be in a wider type.
+/// |found - expected| <= atol + rtol * |expected|, element by element. The oracle may be in a wider
+/// type.
 [[nodiscard]] OutputCheck check_output(std::span<const std::byte> found, DType found_type,
                                        std::span<const std::byte> expected, DType expected_type,
                                        double atol, double rtol);

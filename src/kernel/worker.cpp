@@ -37,7 +37,9 @@ Result<Pipe> make_pipe() {
 }
 
 std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
@@ -189,10 +191,18 @@ Result<Json> Worker::request(std::string_view method, const Json& parameters, Se
   if (!p.usable)
     return refuse(RefusalCode::worker_failed, "the compile worker failed earlier and is gone");
   const auto id = p.next_id++;
-  std::string line = Json{{"id", id}, {"method", method}, {"params", parameters}}.dump() + "\n";
+  std::string line;
+  try {
+    line = Json{{"id", id}, {"method", method}, {"params", parameters}}.dump() + "\n";
+  } catch (const Json::exception& e) { // a path or value that is not UTF-8
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("the request \"{}\" has no JSON form: {}", method, e.what()),
+                  "use names in UTF-8");
+  }
 
   // SIGPIPE would end us where the worker's end is what must be reported.
-  struct sigaction ignore {}, before {};
+  struct sigaction ignore {
+  }, before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &before);
   bool sent = true;
@@ -205,38 +215,42 @@ Result<Json> Worker::request(std::string_view method, const Json& parameters, Se
   ::sigaction(SIGPIPE, &before, nullptr);
   if (!sent) return p.give_up(fmt::format("the worker did not take the request \"{}\"", method));
 
-  const auto deadline =
-      SteadyClock::now() + std::chrono::microseconds(static_cast<std::int64_t>(timeout.value() * 1e6));
+  const auto deadline = SteadyClock::now() +
+                        std::chrono::microseconds(static_cast<std::int64_t>(timeout.value() * 1e6));
   std::array<char, 1 << 16> buffer{};
   for (std::size_t searched = 0;;) {
     if (const auto end = p.pending.find('\n', searched); end != std::string::npos) {
       const std::string answer = p.pending.substr(0, end);
       p.pending.erase(0, end + 1);
       auto parsed = parse_json(answer, "the worker's answer");
-      if (!parsed || !parsed->is_object() || !parsed->contains("ok"))
-        return p.give_up(fmt::format("the worker's answer to \"{}\" is not the protocol: {:?}", method,
-                                     answer.substr(0, 200)));
+      if (!parsed || !parsed->is_object() || !parsed->contains("ok") ||
+          !parsed->contains(parsed->at("ok") == true ? "result" : "error"))
+        return p.give_up(fmt::format("the worker's answer to \"{}\" is not the protocol: {:?}",
+                                     method, answer.substr(0, 200)));
       if (!parsed->contains("id") || parsed->at("id") != id)
         return p.give_up(fmt::format("the worker answered another request than \"{}\"", method));
-      if (parsed->at("ok") == true && parsed->contains("result"))
-        return std::move(parsed->at("result"));
+      if (parsed->at("ok") == true) return std::move(parsed->at("result"));
       p.drain_errors();
-      return std::unexpected(refusal_from(parsed->value("error", Json::object())));
+      return std::unexpected(refusal_from(parsed->at("error")));
     }
     searched = p.pending.size();
     if (searched > kLongestAnswer) return p.give_up("the worker's answer has no end");
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now());
     if (left.count() <= 0)
       return p.give_up(fmt::format("no answer to \"{}\" within {} s", method, timeout.value()));
-    std::array<pollfd, 2> fds = {pollfd{p.from.get(), POLLIN, 0}, pollfd{p.errors.get(), POLLIN, 0}};
+    std::array<pollfd, 2> fds = {pollfd{p.from.get(), POLLIN, 0},
+                                 pollfd{p.errors.get(), POLLIN, 0}};
     const nfds_t count = p.errors ? 2 : 1;
-    if (::poll(fds.data(), count, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1000))) < 0)
+    if (::poll(fds.data(), count,
+               static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1000))) < 0)
       continue; // EINTR: the deadline decides
     if (count == 2 && fds[1].revents != 0) p.drain_errors();
     if (fds[0].revents == 0) continue;
     const auto got = ::read(p.from.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return p.give_up(fmt::format("the worker ended before it answered \"{}\"", method));
+    if (got <= 0)
+      return p.give_up(fmt::format("the worker ended before it answered \"{}\"", method));
     p.pending.append(buffer.data(), static_cast<std::size_t>(got));
   }
 }

@@ -1,6 +1,6 @@
-// The one long-lived Python process that knows Triton, spoken to in JSON lines. In: a method and its
-// parameters; out: its result. Invariant: a worker that died, hung or answered garbage is a refusal with
-// its last words (stderr), and is never asked again.
+// The one long-lived Python process that knows Triton, spoken to in JSON lines. In: a method and
+// its parameters; out: its result. Invariant: a worker that died, hung or answered garbage is a
+// refusal with its last words (stderr), and is never asked again.
 #pragma once
 
 #include "core/json.hpp"
@@ -26,8 +26,8 @@ public:
   Worker& operator=(const Worker&) = delete;
 
   /// One request, one answer. Refusals: worker_failed (died, timed out after `timeout`, garbage),
-  /// case_failed / compile_failed / case_not_found / toolchain_unavailable / bad_argument as the worker
-  /// says, with the Python traceback in the text.
+  /// case_failed / compile_failed / case_not_found / toolchain_unavailable / bad_argument as the
+  /// worker says, with the Python traceback in the text.
   [[nodiscard]] Result<Json> request(std::string_view method, const Json& parameters,
                                      Seconds timeout = Seconds(180));
 

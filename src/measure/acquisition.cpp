@@ -39,7 +39,8 @@ Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter, bo
   for (std::size_t i = 0; i < drains.size(); ++i) {
     a.largest_sample_age_ns = std::max(a.largest_sample_age_ns, drains[i].newest_age_ns);
     if (i > 0)
-      a.largest_offset_change_ns = std::max(a.largest_offset_change_ns, std::abs(drains[i].offset_ns - drains[i - 1].offset_ns));
+      a.largest_offset_change_ns = std::max(
+          a.largest_offset_change_ns, std::abs(drains[i].offset_ns - drains[i - 1].offset_ns));
   }
   if (!drains.empty()) a.clock_offset_ns = drains.front().offset_ns;
   if (!virtual_clock) a.sampler_cpu_share = run.sampler.cpu / run.wall;
@@ -56,7 +57,10 @@ Json to_json(const Acquisition& a) {
           {"provenance", name_of(a.provenance)},
           {"primary", source_json(a.samples)},
           {"cross_check", source_json(a.counter)},
-          {"warm_up", {{"duration_s", a.warm_up.duration.value()}, {"stable", a.warm_up.stable}, {"blocks", blocks}}},
+          {"warm_up",
+           {{"duration_s", a.warm_up.duration.value()},
+            {"stable", a.warm_up.stable},
+            {"blocks", blocks}}},
           {"meter",
            {{"sample_period_s", a.behaviour.sample_period.value()},
             {"lag_s", a.behaviour.lag.value()},
@@ -71,7 +75,9 @@ Json to_json(const Acquisition& a) {
             {"largest_offset_change_ns", json_integer(a.largest_offset_change_ns)},
             {"largest_sample_age_ns", json_integer(a.largest_sample_age_ns)},
             {"jumps_ns", jumps}}},
-          {"sampler", {{"drains", a.drains}, {"cpu_share_ratio", a.sampler_cpu_share ? Json(*a.sampler_cpu_share) : Json(nullptr)}}},
+          {"sampler",
+           {{"drains", a.drains},
+            {"cpu_share_ratio", a.sampler_cpu_share ? Json(*a.sampler_cpu_share) : Json(nullptr)}}},
           {"wall_s", a.wall.value()},
           {"check", a.check},
           {"occupancy", a.occupancy}};
@@ -95,7 +101,8 @@ Result<Acquisition> acquisition_from(const Json& j, std::string_view where) {
     a.warm_up.blocks.push_back(block);
   }
   const auto& m = j.at("meter");
-  a.behaviour = {Seconds(m.at("sample_period_s")), Seconds(m.at("lag_s")), Seconds(m.at("counter_period_s"))};
+  a.behaviour = {Seconds(m.at("sample_period_s")), Seconds(m.at("lag_s")),
+                 Seconds(m.at("counter_period_s"))};
   const auto& r = j.at("reference");
   a.reference.latency = {Seconds(r.at("latency_a_s")), Seconds(r.at("latency_b_s"))};
   if (!r.at("temperature_c").is_null()) a.reference.temperature_c = r.at("temperature_c");
@@ -109,7 +116,8 @@ Result<Acquisition> acquisition_from(const Json& j, std::string_view where) {
     a.clock_jumps_ns.push_back(jump);
   }
   a.drains = j.at("sampler").at("drains");
-  if (const auto& cpu = j.at("sampler").at("cpu_share_ratio"); !cpu.is_null()) a.sampler_cpu_share = cpu.get<double>();
+  if (const auto& cpu = j.at("sampler").at("cpu_share_ratio"); !cpu.is_null())
+    a.sampler_cpu_share = cpu.get<double>();
   a.wall = Seconds(j.at("wall_s"));
   a.check = j.at("check");
   a.occupancy = j.at("occupancy");

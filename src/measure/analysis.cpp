@@ -22,7 +22,8 @@ std::vector<Pair> accepted_pairs(std::span<const Window> windows) {
   for (std::size_t i = 0; i + 1 < windows.size(); i += 2) {
     if (!windows[i].pair_accepted || !windows[i + 1].pair_accepted) continue;
     Pair p{windows[i].reading.pair, windows[i].reading.attempt, {}};
-    for (const auto* w : {&windows[i], &windows[i + 1]}) p.arm[static_cast<std::size_t>(w->reading.arm)] = w;
+    for (const auto* w : {&windows[i], &windows[i + 1]})
+      p.arm[static_cast<std::size_t>(w->reading.arm)] = w;
     pairs.push_back(p);
   }
   return pairs;
@@ -37,9 +38,9 @@ Result<Json> arm_json(const ArmSeries& s) {
   HEBE_TRY(const auto t, summarise(s.latency));
   HEBE_TRY(const auto p, summarise(s.power));
   const auto cv = [](const Summary& x) { return x.cv ? Json(*x.cv) : Json(nullptr); };
-  return Json{{"energy_per_launch_j", e.mean}, {"energy_cv_ratio", cv(e)},
-              {"latency_s", t.mean},           {"latency_cv_ratio", cv(t)},
-              {"power_w", p.mean},             {"power_cv_ratio", cv(p)}};
+  return Json{
+      {"energy_per_launch_j", e.mean}, {"energy_cv_ratio", cv(e)}, {"latency_s", t.mean},
+      {"latency_cv_ratio", cv(t)},     {"power_w", p.mean},        {"power_cv_ratio", cv(p)}};
 }
 
 // How many pairs a later contrast needs on this board, from the spread seen here.
@@ -65,7 +66,8 @@ Extremes extremes_of(std::span<const Window> windows) {
     x.failed_windows += w.passed() ? 0 : 1;
     if (!w.pair_accepted) continue;
     if (w.estimate.mean_power && w.estimate.counter_power)
-      x.worst_disagreement = std::max(x.worst_disagreement, std::abs(*w.estimate.counter_power / *w.estimate.mean_power - 1));
+      x.worst_disagreement = std::max(
+          x.worst_disagreement, std::abs(*w.estimate.counter_power / *w.estimate.mean_power - 1));
     x.worst_idle_s = std::max(x.worst_idle_s, w.reading.idle_before.value());
     x.worst_gap_s = std::max(x.worst_gap_s, w.estimate.max_gap.value());
     x.lowest_coverage = std::min(x.lowest_coverage, w.estimate.coverage);
@@ -75,7 +77,8 @@ Extremes extremes_of(std::span<const Window> windows) {
       x.coldest = std::min(x.coldest.value_or(t), t);
       x.warmest = std::max(x.warmest.value_or(t), t);
     }
-    const auto &from = w.reading.begin.throttle.power_cap_ns, &to = w.reading.end.throttle.power_cap_ns;
+    const auto &from = w.reading.begin.throttle.power_cap_ns,
+               &to = w.reading.end.throttle.power_cap_ns;
     if (from && to) x.capped_s += static_cast<double>(*to - *from) * 1e-9;
   }
   return x;
@@ -83,7 +86,8 @@ Extremes extremes_of(std::span<const Window> windows) {
 
 std::string gate_text(const Contrast& c) {
   return fmt::format("order effect {} (p {}), trend {} (p {})",
-                     c.order.difference ? fmt::format("{:+.4f} %", percent(*c.order.difference)) : "untestable",
+                     c.order.difference ? fmt::format("{:+.4f} %", percent(*c.order.difference))
+                                        : "untestable",
                      c.order.p ? fmt::format("{:.3g}", *c.order.p) : "-",
                      fmt::format("{:+.4f} %", percent(c.trend.total_change)),
                      c.trend.p ? fmt::format("{:.3g}", *c.trend.p) : "-");
@@ -92,20 +96,24 @@ std::string gate_text(const Contrast& c) {
 std::vector<Condition> conditions_for(const Plan& plan, const Acquisition& a, const Analysis& r,
                                       std::size_t pairs, const Extremes& x) {
   const auto equivalence = [](const Contrast& c) {
-    return fmt::format("effect {:+.4f} % [{:+.4f}, {:+.4f}], margin {:.3g} %, p {:.3g}", percent(c.effect),
-                       percent(c.bca.low), percent(c.bca.high), percent(c.margin), c.tost.p);
+    return fmt::format("effect {:+.4f} % [{:+.4f}, {:+.4f}], margin {:.3g} %, p {:.3g}",
+                       percent(c.effect), percent(c.bca.low), percent(c.bca.high),
+                       percent(c.margin), c.tost.p);
   };
   return {
       {"tier is evidence", plan.tier.is_evidence, plan.tier.name},
-      {"provenance is measured", a.provenance == Provenance::measured, std::string(name_of(a.provenance))},
+      {"provenance is measured", a.provenance == Provenance::measured,
+       std::string(name_of(a.provenance))},
       {"warm-up settled", a.warm_up.stable, fmt::format("{:.1f} s", a.warm_up.duration.value())},
       {"every planned pair accepted", pairs == static_cast<std::size_t>(plan.pairs),
        fmt::format("{} of {}, {} windows failed a gate", pairs, plan.pairs, x.failed_windows)},
       {"arms are one cubin", plan.cubins[0] == plan.cubins[1], plan.cubins[0]},
       {"energy equivalent", r.energy.verdict == Verdict::equivalent, equivalence(r.energy)},
       {"latency equivalent", r.latency.verdict == Verdict::equivalent, equivalence(r.latency)},
-      {"no order effect or trend in energy", r.energy.order_gate && r.energy.trend_gate, gate_text(r.energy)},
-      {"no order effect or trend in latency", r.latency.order_gate && r.latency.trend_gate, gate_text(r.latency)},
+      {"no order effect or trend in energy", r.energy.order_gate && r.energy.trend_gate,
+       gate_text(r.energy)},
+      {"no order effect or trend in latency", r.latency.order_gate && r.latency.trend_gate,
+       gate_text(r.latency)},
   };
 }
 
@@ -119,26 +127,33 @@ void decide(Analysis& r) {
     r.reason = "order effect or trend: " + gate_text(e.verdict == Verdict::invalid ? e : l);
   }
   if (r.verdict == Verdict::inconclusive)
-    r.reason = "neither equivalence within the margin nor a difference could be shown: more pairs or longer windows";
+    r.reason = "neither equivalence within the margin nor a difference could be shown: more pairs "
+               "or longer windows";
   r.claim_holds = r.verdict == Verdict::equivalent;
-  r.qualified = r.claim_holds && std::all_of(r.conditions.begin(), r.conditions.end(), [](auto& c) { return c.holds; });
+  r.qualified = r.claim_holds && std::all_of(r.conditions.begin(), r.conditions.end(),
+                                             [](auto& c) { return c.holds; });
 }
 
 } // namespace
 
-Status judge_windows(std::vector<Window>& windows, std::span<const meter::AlignedSample> samples, const Plan& plan,
-                     const Acquisition& a) {
+Status judge_windows(std::vector<Window>& windows, std::span<const meter::AlignedSample> samples,
+                     const Plan& plan, const Acquisition& a) {
   const auto margin = to_nanos(Seconds(1)).count();
   if (windows.size() % 2 != 0)
-    return refuse(RefusalCode::bad_schema, fmt::format("{} windows are no whole number of pairs", windows.size()));
+    return refuse(RefusalCode::bad_schema,
+                  fmt::format("{} windows are no whole number of pairs", windows.size()));
   for (auto& w : windows) {
     const auto& r = w.reading;
-    const auto by_time = [](const meter::AlignedSample& s, std::int64_t t) { return s.t_mono_ns < t; };
-    const auto first = std::lower_bound(samples.begin(), samples.end(), r.begin_ns - margin, by_time);
+    const auto by_time = [](const meter::AlignedSample& s, std::int64_t t) {
+      return s.t_mono_ns < t;
+    };
+    const auto first =
+        std::lower_bound(samples.begin(), samples.end(), r.begin_ns - margin, by_time);
     const auto last = std::lower_bound(first, samples.end(), r.end_ns + margin + 1, by_time);
     w.estimate = estimate_window(r, {first, last}, a.behaviour);
-    const bool jumped = std::any_of(a.clock_jumps_ns.begin(), a.clock_jumps_ns.end(),
-                                    [&](auto t) { return t >= r.begin_ns && t <= r.end_ns + margin / 2; });
+    const bool jumped = std::any_of(a.clock_jumps_ns.begin(), a.clock_jumps_ns.end(), [&](auto t) {
+      return t >= r.begin_ns && t <= r.end_ns + margin / 2;
+    });
     w.gates = judge_window(r, w.estimate, plan.tier, a.behaviour, a.reference, jumped);
   }
   for (std::size_t i = 0; i < windows.size(); i += 2) {
@@ -153,7 +168,8 @@ Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acq
                          std::span<const Window> windows) {
   const auto pairs = accepted_pairs(windows);
   if (pairs.size() < 2)
-    return refuse(RefusalCode::gate_failed, fmt::format("{} accepted pairs: nothing can be said", pairs.size()));
+    return refuse(RefusalCode::gate_failed,
+                  fmt::format("{} accepted pairs: nothing can be said", pairs.size()));
   std::array<ArmSeries, 2> arms;
   std::vector<double> energy, latency, power;
   std::vector<PairOrder> order;
@@ -188,7 +204,8 @@ Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acq
   decide(r);
 
   Json conditions = Json::array();
-  for (const auto& c : r.conditions) conditions.push_back({{"name", c.name}, {"holds", c.holds}, {"evidence", c.evidence}});
+  for (const auto& c : r.conditions)
+    conditions.push_back({{"name", c.name}, {"holds", c.holds}, {"evidence", c.evidence}});
   HEBE_TRY(auto arm_a, arm_json(arms[0]));
   HEBE_TRY(auto arm_b, arm_json(arms[1]));
   HEBE_TRY(auto needed, pairs_needed_json(r.energy.spread));

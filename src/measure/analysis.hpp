@@ -1,6 +1,6 @@
-// The verdict on a job. In: plan, acquisition and judged windows; out: contrasts, conditions, verdict.
-// Invariant: pure; run again on stored data it gives the same answer, and a simulated or smoke record can
-// never qualify.
+// The verdict on a job. In: plan, acquisition and judged windows; out: contrasts, conditions,
+// verdict. Invariant: pure; run again on stored data it gives the same answer, and a simulated or
+// smoke record can never qualify.
 #pragma once
 
 #include "measure/acquisition.hpp"
@@ -25,10 +25,12 @@ struct Analysis {
 };
 
 /// Recomputes each window's estimate and gates from the samples, then the pairs' acceptance.
-[[nodiscard]] Status judge_windows(std::vector<Window>& windows, std::span<const meter::AlignedSample> samples,
-                                   const Plan& plan, const Acquisition& acquisition);
+[[nodiscard]] Status judge_windows(std::vector<Window>& windows,
+                                   std::span<const meter::AlignedSample> samples, const Plan& plan,
+                                   const Acquisition& acquisition);
 
-[[nodiscard]] Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acquisition& acquisition,
+[[nodiscard]] Result<Analysis> analyse(const Plan& plan, const std::string& plan_id,
+                                       const Acquisition& acquisition,
                                        std::span<const Window> windows);
 
 } // namespace hebe::measure

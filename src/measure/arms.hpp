@@ -1,5 +1,5 @@
-// Two loaded arms, ready to be timed. In: kernels on a device; out: one graph an arm, of a length fixed
-// once from the measured latency. Invariant: after this nothing about an arm changes.
+// Two loaded arms, ready to be timed. In: kernels on a device; out: one graph an arm, of a length
+// fixed once from the measured latency. Invariant: after this nothing about an arm changes.
 #pragma once
 
 #include "gpu/device.hpp"
@@ -14,8 +14,10 @@ struct Arms {
   std::array<Seconds, 2> replay_time{}; ///< as calibrated
 };
 
-/// Sizes each arm's graph to last about `target`: long beside the host's pauses, short beside a window.
+/// Sizes each arm's graph to last about `target`: long beside the host's pauses, short beside a
+/// window. `same_code`: both arms are one cubin, and then get one length, so that nothing differs
+/// between them.
 [[nodiscard]] Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels,
-                                        Seconds target = Seconds(0.025));
+                                        bool same_code, Seconds target = Seconds(0.025));
 
 } // namespace hebe::measure

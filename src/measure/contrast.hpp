@@ -1,12 +1,12 @@
-// One quantity, B against A, over pairs. In: log ratios; out: effect, intervals, tests. Invariant: a pure
-// function of its inputs; the pair is the unit, and nothing smaller is resampled.
+// One quantity, B against A, over pairs. In: log ratios; out: effect, intervals, tests. Invariant:
+// a pure function of its inputs; the pair is the unit, and nothing smaller is resampled.
 #pragma once
 
 #include "measure/equivalence.hpp"
 #include "measure/intervals.hpp"
 #include "measure/order_and_trend.hpp"
-#include "measure/randomisation.hpp"
 #include "measure/plan.hpp"
+#include "measure/randomisation.hpp"
 
 #include <span>
 
@@ -30,8 +30,9 @@ struct Contrast {
 };
 
 /// `order` gives each pair's order; `margin_percent` > 0 is the equivalence margin.
-[[nodiscard]] Result<Contrast> contrast_of(std::span<const double> log_ratios, std::span<const PairOrder> order,
-                                           double margin_percent, const Plan& plan);
+[[nodiscard]] Result<Contrast> contrast_of(std::span<const double> log_ratios,
+                                           std::span<const PairOrder> order, double margin_percent,
+                                           const Plan& plan);
 
 /// Effects and ends in percent, 100 (exp(x) - 1).
 [[nodiscard]] Json to_json(const Contrast& contrast);

@@ -11,17 +11,20 @@
 namespace hebe::measure {
 namespace {
 
-constexpr Seconds kTrial{3};         // of the warm-up, for the meter's own check
-constexpr Seconds kBlock{1};         // an arm's turn in the warm-up
+constexpr Seconds kIdleBefore{
+    0.6}; // idle before the first launch: the checks' own work has passed the meter
+constexpr Seconds kTrial{3};           // of the warm-up, for the meter's own check
+constexpr Seconds kBlock{1};           // an arm's turn in the warm-up
 constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in the driver's buffer
-constexpr double kPreRollLags = 5;   // PROTOCOL: pre-roll at least five lags
+constexpr double kPreRollLags = 5;     // PROTOCOL: pre-roll at least five lags
 constexpr Seconds kShortestPreRoll{0.25};
 
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
 
 class Run {
 public:
-  Run(const Plan& plan, gpu::Device& device, Arms& arms, meter::BoardMeter& meter, const Supervision& supervision)
+  Run(const Plan& plan, gpu::Device& device, Arms& arms, meter::BoardMeter& meter,
+      const Supervision& supervision)
       : plan_(plan), device_(device), arms_(arms), meter_(meter), supervision_(supervision),
         sampler_(meter, device.clock()) {}
 
@@ -64,12 +67,15 @@ private:
                       fmt::format("process {} ({}) began to use the GPU during the run", p.pid,
                                   p.name.empty() ? "name unknown" : p.name),
                       "end it, or wait for it, and run again", meter_.board().uuid);
-    if (auto errors = meter_.uncorrected_errors(); errors && errors_before_ && *errors > *errors_before_)
+    if (auto errors = meter_.uncorrected_errors();
+        errors && errors_before_ && *errors > *errors_before_)
       return refuse(RefusalCode::device_error,
-                    fmt::format("{} uncorrected ECC errors appeared during the run", *errors - *errors_before_),
+                    fmt::format("{} uncorrected ECC errors appeared during the run",
+                                *errors - *errors_before_),
                     "check the board's health before measuring on it", meter_.board().uuid);
     if (auto xids = meter_.new_xid_events(); xids && !xids->empty())
-      return refuse(RefusalCode::device_error, fmt::format("Xid {} was reported during the run", xids->front()),
+      return refuse(RefusalCode::device_error,
+                    fmt::format("Xid {} was reported during the run", xids->front()),
                     "see dmesg for its meaning", meter_.board().uuid);
     if (auto failure = sampler_.failure()) return std::unexpected(*failure);
     return {};
@@ -82,8 +88,8 @@ private:
     return {};
   }
 
-  // Replays `arm` until `length` of its own device time has passed; what is still queued of another arm
-  // completes first.
+  // Replays `arm` until `length` of its own device time has passed; what is still queued of another
+  // arm completes first.
   struct Stretch {
     Seconds device{0}, idle_before{0};
     std::int64_t replays = 0;
@@ -108,6 +114,8 @@ private:
   // --- warm-up -----------------------------------------------------------------------------------
 
   Status warm_up() {
+    device_.clock().sleep_for(
+        to_nanos(kIdleBefore)); // a clean step, from which the meter's lag is read
     const auto begin = device_.clock().now();
     const auto load_begin_ns = ns(begin);
     const Seconds longest(std::max(plan_.tier.max_warm_up.value(), plan_.warm_up.value()));
@@ -138,14 +146,17 @@ private:
     }
     const auto& blocks = raw_.warm_up.blocks;
     raw_.reference.temperature_c = blocks.back().temperature_c;
-    for (const auto& b : blocks) raw_.reference.latency[static_cast<std::size_t>(b.arm)] = b.latency;
+    for (const auto& b : blocks)
+      raw_.reference.latency[static_cast<std::size_t>(b.arm)] = b.latency;
     return {};
   }
 
-  void add_block(int arm, const Stretch& s, std::int64_t begin_ns, const meter::Boundary& boundary) {
+  void add_block(int arm, const Stretch& s, std::int64_t begin_ns,
+                 const meter::Boundary& boundary) {
     const auto a = static_cast<std::size_t>(arm);
     arms_.replay_time[a] = s.device / static_cast<double>(s.replays);
-    WarmUpBlock block{arm, ns(s.last.at), arms_.replay_time[a] / arms_.launches_per_replay[a], std::nullopt, std::nullopt};
+    WarmUpBlock block{arm, ns(s.last.at), arms_.replay_time[a] / arms_.launches_per_replay[a],
+                      std::nullopt, std::nullopt};
     if (boundary.temperature_c) block.temperature_c = *boundary.temperature_c;
     // The first part of a block still shows the other arm.
     const auto samples = sampler_.between((begin_ns + block.end_ns) / 2, block.end_ns);
@@ -155,10 +166,18 @@ private:
     raw_.warm_up.blocks.push_back(block);
   }
 
-  Status check_the_meter(std::int64_t load_begin_ns, const meter::Boundary& begin, const meter::Boundary& end) {
+  Status check_the_meter(std::int64_t load_begin_ns, const meter::Boundary& begin,
+                         const meter::Boundary& end) {
+    if (plan_.tier.max_job_drift && !end.temperature_c) {
+      auto refusal = end.temperature_c.error();
+      refusal.what = plan_.tier.name + " judges temperature drift, but " + refusal.what;
+      return std::unexpected(std::move(refusal));
+    }
     const auto record = sampler_.record();
-    HEBE_TRY(raw_.behaviour, check_meter({record.samples, load_begin_ns, begin, end, raw_.reference.power_limit}));
-    pre_roll_ = Seconds(std::max(kPreRollLags * raw_.behaviour.lag.value(), kShortestPreRoll.value()));
+    HEBE_TRY(raw_.behaviour,
+             check_meter({record.samples, load_begin_ns, begin, end, raw_.reference.power_limit}));
+    pre_roll_ =
+        Seconds(std::max(kPreRollLags * raw_.behaviour.lag.value(), kShortestPreRoll.value()));
     return {};
   }
 
@@ -179,7 +198,8 @@ private:
       if (p.empty()) return false;
       if (const auto [low, high] = range(p); high / low - 1 > plan_.tier.settle_power) return false;
     }
-    if (temperature.empty()) return !plan_.tier.max_job_drift; // unknown is stable only where drift is not judged
+    if (temperature.empty())
+      return !plan_.tier.max_job_drift; // unknown is stable only where drift is not judged
     const auto [low, high] = range(temperature);
     return high - low <= plan_.tier.settle_temperature.value();
   }
@@ -187,28 +207,36 @@ private:
   Status not_settled() const {
     const auto& b = raw_.warm_up.blocks.back();
     return refuse(RefusalCode::not_stable,
-                  fmt::format("after {:.0f} s of warm-up the board had not settled (last: {:.1f} W, {} C); {} needs power "
+                  fmt::format("after {:.0f} s of warm-up the board had not settled (last: {:.1f} "
+                              "W, {} C); {} needs power "
                               "within {} % and temperature within {} C over {} s",
                               raw_.warm_up.duration.value(), b.power ? b.power->value() : 0.0,
-                              b.temperature_c ? std::to_string(*b.temperature_c) : "unknown", plan_.tier.name,
-                              100 * plan_.tier.settle_power, plan_.tier.settle_temperature.value(),
+                              b.temperature_c ? std::to_string(*b.temperature_c) : "unknown",
+                              plan_.tier.name, 100 * plan_.tier.settle_power,
+                              plan_.tier.settle_temperature.value(),
                               plan_.tier.settle_span.value()),
-                  "let the machine's cooling settle, or warm up longer with --warm-up-seconds", meter_.board().uuid);
+                  "let the machine's cooling settle, or warm up longer with --warm-up-seconds",
+                  meter_.board().uuid);
   }
 
   // --- pairs -------------------------------------------------------------------------------------
 
   void fix_windows() {
     for (std::size_t a = 0; a < 2; ++a)
-      replays_[a] = std::max<std::int64_t>(static_cast<std::int64_t>(ReplayStream::kDepth) + 1,
-                                           std::llround(std::ceil(plan_.window / arms_.replay_time[a])));
+      replays_[a] =
+          std::max<std::int64_t>(static_cast<std::int64_t>(ReplayStream::kDepth) + 1,
+                                 std::llround(std::ceil(plan_.window / arms_.replay_time[a])));
+    if (plan_.cubins[0] == plan_.cubins[1])
+      replays_[0] = replays_[1] = std::max(replays_[0], replays_[1]);
   }
 
   struct Turn {
     int pair, attempt;
   };
 
-  static int arm_at(PairOrder order, int position) { return (order == PairOrder::ab) == (position == 0) ? 0 : 1; }
+  static int arm_at(PairOrder order, int position) {
+    return (order == PairOrder::ab) == (position == 0) ? 0 : 1;
+  }
 
   Status all_pairs() {
     for (int i = 0; i < plan_.pairs; ++i) turns_.push_back({i, 1});
@@ -216,7 +244,9 @@ private:
       const auto turn = turns_[t];
       const auto order = plan_.order[static_cast<std::size_t>(turn.pair)];
       const int first = arm_at(order, 0), second = arm_at(order, 1);
-      const int after = t + 1 < turns_.size() ? arm_at(plan_.order[static_cast<std::size_t>(turns_[t + 1].pair)], 0) : second;
+      const int after = t + 1 < turns_.size()
+                            ? arm_at(plan_.order[static_cast<std::size_t>(turns_[t + 1].pair)], 0)
+                            : second;
       HEBE_CHECK(one_window(turn, 0, first, second));
       HEBE_CHECK(one_window(turn, 1, second, after));
       report("pairs", Seconds(0));
@@ -254,7 +284,8 @@ private:
     double sum = 0, squares = 0;
     Completion last;
     for (std::int64_t i = 0; i < r.replays; ++i) {
-      for (; !stream_->full(); --to_enqueue) HEBE_CHECK(stream_->enqueue(to_enqueue > 0 ? arm : next_arm));
+      for (; !stream_->full(); --to_enqueue)
+        HEBE_CHECK(stream_->enqueue(to_enqueue > 0 ? arm : next_arm));
       HEBE_TRY(last, stream_->complete());
       const double t = last.since_previous.value();
       sum += t;
@@ -301,13 +332,15 @@ private:
     for (const auto* w : {&first, &second})
       for (const auto& g : w->gates)
         if (!g.passed && failed == nullptr) failed = &g;
-    const auto reason = fmt::format("pair {} attempt {}: {} = {}, limit {}", r.pair + 1, r.attempt, failed->name,
-                                    failed->value ? fmt::format("{:.6g}", *failed->value) : "unknown",
-                                    failed->limit ? fmt::format("{:.6g}", *failed->limit) : "none");
+    const auto reason =
+        fmt::format("pair {} attempt {}: {} = {}, limit {}", r.pair + 1, r.attempt, failed->name,
+                    failed->value ? fmt::format("{:.6g}", *failed->value) : "unknown",
+                    failed->limit ? fmt::format("{:.6g}", *failed->limit) : "none");
     report("pairs", Seconds(0), reason);
     if (r.attempt >= plan_.tier.max_attempts)
       return refuse(failed->code, reason + "; no attempt passed",
-                    "the record would not be evidence: see `hebe doctor` for the board's state", meter_.board().uuid);
+                    "the record would not be evidence: see `hebe doctor` for the board's state",
+                    meter_.board().uuid);
     turns_.push_back({r.pair, r.attempt + 1});
     return {};
   }
@@ -316,12 +349,16 @@ private:
 
   void report(const char* stage, Seconds warmed, std::string text = {}) const {
     if (!supervision_.progress) return;
-    const double pair_s = 2 * (plan_.window.value() + std::max(pre_roll_.value(), kSamplesArrive.value()) + 0.05);
-    const double warm_left = std::max(0.0, stage[0] == 'w' ? (plan_.warm_up - warmed).value() : 0.0);
+    const double pair_s =
+        2 * (plan_.window.value() + std::max(pre_roll_.value(), kSamplesArrive.value()) + 0.05);
+    const double warm_left =
+        std::max(0.0, stage[0] == 'w' ? (plan_.warm_up - warmed).value() : 0.0);
     const double turns = turns_.empty() ? plan_.pairs : static_cast<double>(turns_.size());
     const double left = warm_left + pair_s * (turns - static_cast<double>(raw_.windows.size()) / 2);
-    const double all = std::max(plan_.warm_up.value(), raw_.warm_up.duration.value()) + pair_s * turns;
-    supervision_.progress({stage, std::clamp(1 - left / all, 0.0, 1.0), Seconds(left), std::move(text)});
+    const double all =
+        std::max(plan_.warm_up.value(), raw_.warm_up.duration.value()) + pair_s * turns;
+    supervision_.progress(
+        {stage, std::clamp(1 - left / all, 0.0, 1.0), Seconds(left), std::move(text)});
   }
 
   const Plan& plan_;
@@ -342,8 +379,8 @@ private:
 
 } // namespace
 
-Result<RawRun> run_experiment(const Plan& plan, gpu::Device& device, Arms& arms, meter::BoardMeter& meter,
-                              const Supervision& supervision) {
+Result<RawRun> run_experiment(const Plan& plan, gpu::Device& device, Arms& arms,
+                              meter::BoardMeter& meter, const Supervision& supervision) {
   return Run(plan, device, arms, meter, supervision).execute();
 }
 

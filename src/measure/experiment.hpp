@@ -1,6 +1,6 @@
-// The run loop: warm up, pairs, retries. In: a frozen plan, two loaded arms, a board's meter, the gate that
-// says whether we still may; out: every window that was attempted, with its samples. Invariant: nothing is
-// written here, and nothing is dropped for its value.
+// The run loop: warm up, pairs, retries. In: a frozen plan, two loaded arms, a board's meter, the
+// gate that says whether we still may; out: every window that was attempted, with its samples.
+// Invariant: nothing is written here, and nothing is dropped for its value.
 #pragma once
 
 #include "measure/arms.hpp"
@@ -54,6 +54,7 @@ struct RawRun {
 /// Refuses (and then nothing may be recorded) when the meter, the board or the machine is unfit:
 /// meter_*, gpu_busy, throttled, not_stable, device_error, interrupted, lease_lost…
 [[nodiscard]] Result<RawRun> run_experiment(const Plan& plan, gpu::Device& device, Arms& arms,
-                                            meter::BoardMeter& meter, const Supervision& supervision);
+                                            meter::BoardMeter& meter,
+                                            const Supervision& supervision);
 
 } // namespace hebe::measure

@@ -1,5 +1,6 @@
 #include "measure/gates.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hebe::measure {
@@ -14,8 +15,8 @@ struct Gates {
   std::vector<GateResult> list;
 
   // value <= limit; a value that could not be read fails only where `required`.
-  void at_most(const char* name, RefusalCode code, std::optional<double> value, std::optional<double> limit,
-               bool required = false) {
+  void at_most(const char* name, RefusalCode code, std::optional<double> value,
+               std::optional<double> limit, bool required = false) {
     const bool passed = !limit || (value ? *value <= *limit : !required);
     list.push_back({name, code, passed, value, limit});
   }
@@ -25,22 +26,30 @@ constexpr double kNsToS = 1e-9;
 
 } // namespace
 
-std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimate& e, const Tier& tier,
-                                     const MeterBehaviour& behaviour, const Reference& reference,
-                                     bool clock_jumped) {
+std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimate& e,
+                                     const Tier& tier, const MeterBehaviour& behaviour,
+                                     const Reference& reference, bool clock_jumped) {
   using enum RefusalCode;
   Gates g;
   const double length_s = to_seconds(Nanos(w.end_ns - w.begin_ns)).value();
 
   g.at_most("clock_jump", clock_jump, clock_jumped ? 1 : 0, 0);
-  g.at_most("samples_missing_ratio", e.samples == 0 ? meter_empty : meter_gap, 1 - e.coverage, 1 - tier.min_coverage);
+  g.at_most("samples_missing_ratio", e.samples == 0 ? meter_empty : meter_gap, 1 - e.coverage,
+            1 - tier.min_coverage);
   g.at_most("sample_gap_s", meter_gap, e.max_gap.value(), tier.max_sample_gap.value());
+  // A live sensor's last digits move: an H200 under a steady load shows one value for 0.16 s at
+  // most.
+  g.at_most("samples_frozen_s", meter_frozen, e.longest_repeat.value(),
+            std::min(tier.max_repeat.value(), length_s / 2));
   g.at_most("power_known", meter_gap, e.mean_power ? 0 : 1, 0);
-  if (reference.power_limit.value() > 0 && e.mean_power) // brief overshoot is real, twice the limit is not
-    g.at_most("power_plausible_ratio", meter_implausible, *e.mean_power / reference.power_limit, 1.3);
+  if (reference.power_limit.value() > 0 &&
+      e.mean_power) // brief overshoot is real, twice the limit is not
+    g.at_most("power_plausible_ratio", meter_implausible, *e.mean_power / reference.power_limit,
+              1.3);
 
   const auto counted = difference(w.begin.energy_mj, w.end.energy_mj);
-  g.at_most("counter_backwards_mj", meter_backwards, counted ? std::optional(-*counted) : std::nullopt, 0, true);
+  g.at_most("counter_backwards_mj", meter_backwards,
+            counted ? std::optional(-*counted) : std::nullopt, 0, true);
   g.at_most("counter_frozen", meter_frozen, counted && *counted == 0 ? 1 : 0, 0);
   if (e.mean_power && e.counter_power && counted && *counted > 0) {
     // The counter is cached: each read may be one update old, whichever way.
@@ -53,24 +62,32 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
     const auto ns = difference(a, b);
     return ns ? std::optional(*ns * kNsToS) : std::nullopt;
   };
-  g.at_most("thermal_throttle_s", throttled, held_down(w.begin.throttle.thermal_ns, w.end.throttle.thermal_ns), 0);
-  g.at_most("hw_thermal_throttle_s", throttled, held_down(w.begin.throttle.hw_thermal_ns, w.end.throttle.hw_thermal_ns), 0);
-  g.at_most("power_brake_s", throttled, held_down(w.begin.throttle.power_brake_ns, w.end.throttle.power_brake_ns), 0);
-  g.at_most("sync_boost_s", throttled, held_down(w.begin.throttle.sync_ns, w.end.throttle.sync_ns), 0);
+  g.at_most("thermal_throttle_s", throttled,
+            held_down(w.begin.throttle.thermal_ns, w.end.throttle.thermal_ns), 0);
+  g.at_most("hw_thermal_throttle_s", throttled,
+            held_down(w.begin.throttle.hw_thermal_ns, w.end.throttle.hw_thermal_ns), 0);
+  g.at_most("power_brake_s", throttled,
+            held_down(w.begin.throttle.power_brake_ns, w.end.throttle.power_brake_ns), 0);
+  g.at_most("sync_boost_s", throttled, held_down(w.begin.throttle.sync_ns, w.end.throttle.sync_ns),
+            0);
   // A kernel on the power cap is a fact about the kernel, not a fault of the window.
-  g.at_most("power_cap_s", throttled, held_down(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns), std::nullopt);
+  g.at_most("power_cap_s", throttled,
+            held_down(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns), std::nullopt);
 
-  // The instant's reasons back up the cumulative times, which old drivers lack: hardware slowdown, sync
-  // boost, software and hardware thermal slowdown, power brake.
+  // The instant's reasons back up the cumulative times, which old drivers lack: hardware slowdown,
+  // sync boost, software and hardware thermal slowdown, power brake.
   constexpr std::int64_t kVoidingReasons = 0x08 | 0x10 | 0x20 | 0x40 | 0x80;
   std::optional<double> reasons;
   if (w.begin.event_reasons && w.end.event_reasons)
-    reasons = static_cast<double>((*w.begin.event_reasons | *w.end.event_reasons) & kVoidingReasons);
+    reasons =
+        static_cast<double>((*w.begin.event_reasons | *w.end.event_reasons) & kVoidingReasons);
   g.at_most("voiding_event_reasons", throttled, reasons, 0);
 
   if (w.begin.sm_clock_mhz && w.end.sm_clock_mhz && *w.begin.sm_clock_mhz > 0)
     g.at_most("sm_clock_change_ratio", throttled,
-              std::abs(static_cast<double>(*w.end.sm_clock_mhz) / static_cast<double>(*w.begin.sm_clock_mhz) - 1),
+              std::abs(static_cast<double>(*w.end.sm_clock_mhz) /
+                           static_cast<double>(*w.begin.sm_clock_mhz) -
+                       1),
               tier.max_clock_change);
   std::optional<double> drift;
   if (w.end.temperature_c && reference.temperature_c)
@@ -80,15 +97,19 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   g.at_most("replay_cv_ratio", gate_failed, w.replay_cv, tier.max_replay_cv);
   const auto expected = reference.latency[static_cast<std::size_t>(w.arm)];
   if (expected.value() > 0)
-    g.at_most("latency_shift_ratio", gate_failed, std::abs(w.latency() / expected - 1), tier.max_latency_shift);
+    g.at_most("latency_shift_ratio", gate_failed, std::abs(w.latency() / expected - 1),
+              tier.max_latency_shift);
   g.at_most("idle_before_s", gate_failed, w.idle_before.value(), tier.max_idle.value());
-  // Host and device must agree on how long the window was, or samples are laid over the wrong stretch.
+  // Host and device must agree on how long the window was, or samples are laid over the wrong
+  // stretch.
   g.at_most("host_device_time_s", clock_jump, std::abs(length_s - w.elapsed.value()), 0.005);
   return g.list;
 }
 
-GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second, const Tier& tier) {
-  GateResult g{"pair_temperature_drift_c", RefusalCode::not_stable, true, std::nullopt, std::nullopt};
+GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second,
+                            const Tier& tier) {
+  GateResult g{"pair_temperature_drift_c", RefusalCode::not_stable, true, std::nullopt,
+               std::nullopt};
   if (first.end.temperature_c && second.end.temperature_c)
     g.value = std::abs(static_cast<double>(*second.end.temperature_c - *first.end.temperature_c));
   if (tier.max_pair_drift) {

@@ -9,17 +9,19 @@ namespace hebe::measure {
 
 /// What windows are compared with, fixed at the end of the warm-up.
 struct Reference {
-  std::array<Seconds, 2> latency{};         ///< per arm
+  std::array<Seconds, 2> latency{};          ///< per arm
   std::optional<std::int64_t> temperature_c; ///< at the end of the warm-up
   Watts power_limit{0};                      ///< 0: unknown
 };
 
 /// `clock_jumped`: the wall clock stepped during the window.
-[[nodiscard]] std::vector<GateResult> judge_window(const WindowReading& window, const WindowEstimate& estimate,
-                                                   const Tier& tier, const MeterBehaviour& behaviour,
+[[nodiscard]] std::vector<GateResult> judge_window(const WindowReading& window,
+                                                   const WindowEstimate& estimate, const Tier& tier,
+                                                   const MeterBehaviour& behaviour,
                                                    const Reference& reference, bool clock_jumped);
 
 /// Temperature within a pair; appended to the second window's gates.
-[[nodiscard]] GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second, const Tier& tier);
+[[nodiscard]] GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second,
+                                          const Tier& tier);
 
 } // namespace hebe::measure

@@ -8,8 +8,9 @@
 namespace hebe::measure {
 namespace {
 
-constexpr std::size_t kFewest = 20;     // samples to say anything
-constexpr double kSettleSeconds = 1.0;  // by then every sensor met so far has settled, but a 1 s average
+constexpr std::size_t kFewest = 20; // samples to say anything
+constexpr double kSettleSeconds =
+    1.0; // by then every sensor met so far has settled, but a 1 s average
 
 Seconds median_period(std::span<const meter::AlignedSample> s) {
   std::vector<std::int64_t> steps;
@@ -32,18 +33,24 @@ Result<MeterBehaviour> check_meter(const MeterTrial& t) {
   using enum RefusalCode;
   const char* kNext = "run `hebe doctor`; another driver may meter this board";
   if (t.samples.size() < kFewest)
-    return refuse(meter_empty, fmt::format("the sample buffer gave {} power samples under load, required {}",
-                                           t.samples.size(), kFewest), kNext, "power samples");
-  const auto [low, high] = std::minmax_element(t.samples.begin(), t.samples.end(),
-                                               [](auto& a, auto& b) { return a.raw_mw < b.raw_mw; });
+    return refuse(meter_empty,
+                  fmt::format("the sample buffer gave {} power samples under load, required {}",
+                              t.samples.size(), kFewest),
+                  kNext, "power samples");
+  const auto [low, high] = std::minmax_element(
+      t.samples.begin(), t.samples.end(), [](auto& a, auto& b) { return a.raw_mw < b.raw_mw; });
   const double limit_mw = t.power_limit.value() > 0 ? t.power_limit.value() * 1e3 * 2 : 5e6;
   if (low->raw_mw <= 0 || static_cast<double>(high->raw_mw) > limit_mw)
-    return refuse(meter_implausible,
-                  fmt::format("power samples between {} and {} mW cannot be true of this board (limit {} W)",
-                              low->raw_mw, high->raw_mw, t.power_limit.value()), kNext, "power samples");
+    return refuse(
+        meter_implausible,
+        fmt::format("power samples between {} and {} mW cannot be true of this board (limit {} W)",
+                    low->raw_mw, high->raw_mw, t.power_limit.value()),
+        kNext, "power samples");
   if (low->raw_mw == high->raw_mw)
-    return refuse(meter_frozen, fmt::format("all {} power samples are {} mW, from idle to full load",
-                                            t.samples.size(), low->raw_mw), kNext, "power samples");
+    return refuse(meter_frozen,
+                  fmt::format("all {} power samples are {} mW, from idle to full load",
+                              t.samples.size(), low->raw_mw),
+                  kNext, "power samples");
 
   if (!t.begin.energy_mj || !t.end.energy_mj) {
     auto refusal = (t.begin.energy_mj ? t.end : t.begin).energy_mj.error();
@@ -53,24 +60,34 @@ Result<MeterBehaviour> check_meter(const MeterTrial& t) {
   const auto counted = *t.end.energy_mj - *t.begin.energy_mj;
   const double seconds = to_seconds(t.end.before - t.begin.before).value();
   if (counted == 0)
-    return refuse(meter_frozen, fmt::format("the energy counter stood at {} mJ for {:.2f} s under load",
-                                            *t.end.energy_mj, seconds), kNext, "energy counter");
+    return refuse(meter_frozen,
+                  fmt::format("the energy counter stood at {} mJ for {:.2f} s under load",
+                              *t.end.energy_mj, seconds),
+                  kNext, "energy counter");
   if (counted < 0)
-    return refuse(meter_backwards, fmt::format("the energy counter went from {} to {} mJ", *t.begin.energy_mj,
-                                               *t.end.energy_mj), kNext, "energy counter");
+    return refuse(meter_backwards,
+                  fmt::format("the energy counter went from {} to {} mJ", *t.begin.energy_mj,
+                              *t.end.energy_mj),
+                  kNext, "energy counter");
   MeterBehaviour b;
   b.sample_period = median_period(t.samples);
-  const double settled = mean_mw(t.samples, t.load_begin_ns + static_cast<std::int64_t>(kSettleSeconds * 1e9));
+  const double settled =
+      mean_mw(t.samples, t.load_begin_ns + static_cast<std::int64_t>(kSettleSeconds * 1e9));
   const auto trial_from = t.begin.before.time_since_epoch().count();
   const double by_samples = mean_mw(t.samples, trial_from) * 1e-3;
   const double by_counter = static_cast<double>(counted) * 1e-3 / seconds;
   const double allowed = t.agreement + b.counter_period.value() / seconds;
   if (std::abs(by_counter / by_samples - 1) > allowed)
-    return refuse(meter_disagreement,
-                  fmt::format("over {:.2f} s the counter says {:.1f} W, the samples {:.1f} W; allowed are {:.1f} %",
-                              seconds, by_counter, by_samples, 100 * allowed), kNext, "energy counter, power samples");
+    return refuse(
+        meter_disagreement,
+        fmt::format(
+            "over {:.2f} s the counter says {:.1f} W, the samples {:.1f} W; allowed are {:.1f} %",
+            seconds, by_counter, by_samples, 100 * allowed),
+        kNext, "energy counter, power samples");
 
   // Lag: from the first launch until the samples have come 95 % of the way from idle to settled.
+  // Idle is the last sample before the launch: the caller leaves the GPU idle long enough for it to
+  // be one.
   double idle = static_cast<double>(t.samples.front().raw_mw);
   for (const auto& s : t.samples)
     if (s.t_mono_ns <= t.load_begin_ns) idle = static_cast<double>(s.raw_mw);

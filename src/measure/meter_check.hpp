@@ -1,6 +1,6 @@
-// Is the meter alive and believable, on this board, now? In: what the warm-up's samples and counter did;
-// out: the meter's behaviour, or a refusal by name. Invariant: a meter that holds still, lies, wraps or
-// returns nothing is refused before the first window.
+// Is the meter alive and believable, on this board, now? In: what the warm-up's samples and counter
+// did; out: the meter's behaviour, or a refusal by name. Invariant: a meter that holds still, lies,
+// wraps or returns nothing is refused before the first window.
 #pragma once
 
 #include "measure/window_energy.hpp"

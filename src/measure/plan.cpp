@@ -13,17 +13,21 @@ constexpr std::uint64_t kOrderStream = 1, kPhaseStream = 2;
 constexpr int kMostPairs = 10'000;
 constexpr Seconds kLongestWindow{600}, kLongestWarmUp{3600};
 
-Status at_least(const Plan& plan, const char* what, double asked, double minimum, const char* option) {
+Status at_least(const Plan& plan, const char* what, double asked, double minimum,
+                const char* option) {
   if (std::isfinite(asked) && asked >= minimum) return {};
-  return refuse(RefusalCode::below_tier_minimum,
-                fmt::format("{} needs at least {} {}, {} was asked for", plan.tier.name, minimum, what, asked),
-                fmt::format("raise {} to {} or more, or use --protocol-tier smoke-v1 to check the plumbing",
-                            option, minimum),
-                option);
+  return refuse(
+      RefusalCode::below_tier_minimum,
+      fmt::format("{} needs at least {} {}, {} was asked for", plan.tier.name, minimum, what,
+                  asked),
+      fmt::format("raise {} to {} or more, or use --protocol-tier smoke-v1 to check the plumbing",
+                  option, minimum),
+      option);
 }
 Status at_most(const char* what, double asked, double maximum, const char* option) {
   if (asked <= maximum) return {};
-  return refuse(RefusalCode::bad_argument, fmt::format("{} {} is over the limit of {}", asked, what, maximum),
+  return refuse(RefusalCode::bad_argument,
+                fmt::format("{} {} is over the limit of {}", asked, what, maximum),
                 fmt::format("lower {}", option), option);
 }
 } // namespace
@@ -42,36 +46,44 @@ std::vector<PairOrder> random_order(int pairs, std::uint64_t seed) {
 Status complete_plan(Plan& plan) {
   const auto& t = plan.tier;
   HEBE_CHECK(at_least(plan, "pairs", plan.pairs, t.min_pairs, "--pairs"));
-  HEBE_CHECK(at_least(plan, "s per window", plan.window.value(), t.min_window.value(), "--batch-seconds"));
-  HEBE_CHECK(at_least(plan, "s of warm-up", plan.warm_up.value(), t.min_warm_up.value(), "--warm-up-seconds"));
+  HEBE_CHECK(
+      at_least(plan, "s per window", plan.window.value(), t.min_window.value(), "--batch-seconds"));
+  HEBE_CHECK(at_least(plan, "s of warm-up", plan.warm_up.value(), t.min_warm_up.value(),
+                      "--warm-up-seconds"));
   HEBE_CHECK(at_most("pairs", plan.pairs, kMostPairs, "--pairs"));
-  HEBE_CHECK(at_most("s per window", plan.window.value(), kLongestWindow.value(), "--batch-seconds"));
-  HEBE_CHECK(at_most("s of warm-up", plan.warm_up.value(), kLongestWarmUp.value(), "--warm-up-seconds"));
+  HEBE_CHECK(
+      at_most("s per window", plan.window.value(), kLongestWindow.value(), "--batch-seconds"));
+  HEBE_CHECK(
+      at_most("s of warm-up", plan.warm_up.value(), kLongestWarmUp.value(), "--warm-up-seconds"));
   plan.order = random_order(plan.pairs, plan.seed);
   return {};
 }
 
 double start_phase(const Plan& plan, std::int64_t window_index) {
-  return Philox(plan.seed, kPhaseStream + (static_cast<std::uint64_t>(window_index) << 8)).uniform();
+  return Philox(plan.seed, kPhaseStream + (static_cast<std::uint64_t>(window_index) << 8))
+      .uniform();
 }
 
 Json to_json(const Plan& p) {
   Json order = Json::array();
   for (const auto o : p.order) order.push_back(o == PairOrder::ab ? "AB" : "BA");
-  return {{"schema", "hebe.run.plan/1"},
-          {"kind", p.kind},
-          {"subject", p.subject},
-          {"arms", {{"A", {{"cubin_sha256", p.cubins[0]}}}, {"B", {{"cubin_sha256", p.cubins[1]}}}}},
-          {"inputs_sha256", p.inputs},
-          {"device", p.device},
-          {"tier", to_json(p.tier)},
-          {"pairs", p.pairs},
-          {"window_s", p.window.value()},
-          {"warm_up_s", p.warm_up.value()},
-          {"seed", std::to_string(p.seed)},
-          {"order", order},
-          {"margins", {{"energy_percent", p.margins.energy_percent}, {"latency_percent", p.margins.latency_percent}}},
-          {"analysis", {{"resamples", p.resamples}, {"level", p.level}, {"alpha", p.alpha}}}};
+  return {
+      {"schema", "hebe.run.plan/1"},
+      {"kind", p.kind},
+      {"subject", p.subject},
+      {"arms", {{"A", {{"cubin_sha256", p.cubins[0]}}}, {"B", {{"cubin_sha256", p.cubins[1]}}}}},
+      {"inputs_sha256", p.inputs},
+      {"device", p.device},
+      {"tier", to_json(p.tier)},
+      {"pairs", p.pairs},
+      {"window_s", p.window.value()},
+      {"warm_up_s", p.warm_up.value()},
+      {"seed", std::to_string(p.seed)},
+      {"order", order},
+      {"margins",
+       {{"energy_percent", p.margins.energy_percent},
+        {"latency_percent", p.margins.latency_percent}}},
+      {"analysis", {{"resamples", p.resamples}, {"level", p.level}, {"alpha", p.alpha}}}};
 }
 
 Result<Plan> plan_from(const Json& j, std::string_view where) {

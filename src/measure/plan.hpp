@@ -1,6 +1,6 @@
-// A job's plan, frozen before the first launch. In: arms, tier, counts, seed, margins; out: a value whose
-// content id names it. Invariant: everything that decides what is measured and how it is judged is inside;
-// changing any of it makes another plan.
+// A job's plan, frozen before the first launch. In: arms, tier, counts, seed, margins; out: a value
+// whose content id names it. Invariant: everything that decides what is measured and how it is
+// judged is inside; changing any of it makes another plan.
 #pragma once
 
 #include "core/json.hpp"
@@ -21,11 +21,11 @@ struct Margins {
 };
 
 struct Plan {
-  std::string kind = "aa";         ///< aa: both arms are one cubin
-  Json subject;                    ///< case, parameters, options, launch spec, artifacts per arm
+  std::string kind = "aa";           ///< aa: both arms are one cubin
+  Json subject;                      ///< case, parameters, options, launch spec, artifacts per arm
   std::array<std::string, 2> cubins; ///< sha256 of the arms' cubins
-  Json inputs;                     ///< buffer name to sha256 of its bytes
-  Json device;                     ///< {"provenance", …}; for sim: model, faults, how outputs are made
+  Json inputs;                       ///< buffer name to sha256 of its bytes
+  Json device; ///< {"provenance", …}; for sim: model, faults, how outputs are made
   Tier tier;
   int pairs = 0;
   Seconds window{0}, warm_up{0};
@@ -36,15 +36,17 @@ struct Plan {
   double level = 0.95, alpha = 0.05;
 };
 
-/// Random order with as many AB as BA (one more of either when odd), from the seed. Balance makes an order
-/// effect cancel in the mean and testable beside it.
+/// Random order with as many AB as BA (one more of either when odd), from the seed. Balance makes
+/// an order effect cancel in the mean and testable beside it.
 [[nodiscard]] std::vector<PairOrder> random_order(int pairs, std::uint64_t seed);
 
-/// Checks counts and lengths against the tier (below_tier_minimum names the minimum) and draws the order.
+/// Checks counts and lengths against the tier (below_tier_minimum names the minimum) and draws the
+/// order.
 [[nodiscard]] Status complete_plan(Plan& plan);
 
-/// The window's random phase: its pre-roll is longer by this fraction of the meter's period, so that no
-/// window starts in step with the meter. In [0, 1), a function of the seed and the window's number.
+/// The window's random phase: its pre-roll is longer by this fraction of the meter's period, so
+/// that no window starts in step with the meter. In [0, 1), a function of the seed and the window's
+/// number.
 [[nodiscard]] double start_phase(const Plan& plan, std::int64_t window_index);
 
 [[nodiscard]] Json to_json(const Plan& plan); ///< schema hebe.run.plan/1

@@ -1,6 +1,6 @@
-// Keeps the GPU busy. In: which arm to replay next; out: one completion after another, each with its time
-// on the device and on the host. Invariant: a fixed number of graphs is always queued, so neither the GPU
-// starves nor does the host block at the driver's launch queue.
+// Keeps the GPU busy. In: which arm to replay next; out: one completion after another, each with
+// its time on the device and on the host. Invariant: a fixed number of graphs is always queued, so
+// neither the GPU starves nor does the host block at the driver's launch queue.
 #pragma once
 
 #include "gpu/device.hpp"
@@ -22,7 +22,8 @@ public:
   /// Graphs in flight. At about 25 ms each they outlast every pause of the host by far.
   static constexpr std::size_t kDepth = 6;
 
-  [[nodiscard]] static Result<ReplayStream> make(gpu::Device& device, std::array<gpu::Graph*, 2> graphs);
+  [[nodiscard]] static Result<ReplayStream> make(gpu::Device& device,
+                                                 std::array<gpu::Graph*, 2> graphs);
 
   [[nodiscard]] Status enqueue(int arm);
   [[nodiscard]] std::size_t in_flight() const { return queue_.size(); }

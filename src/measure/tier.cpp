@@ -9,8 +9,8 @@ Tier smoke() {
   return t;
 }
 
-// Limits follow an H200 as found: pairs of 5 s windows differ by about 0.05 %, its samples come 20 ms
-// apart (largest seen 44.6 ms), and its temperature reads in whole degrees.
+// Limits follow an H200 as found: pairs of 5 s windows differ by about 0.05 %, its samples come 20
+// ms apart (largest seen 44.6 ms), and its temperature reads in whole degrees.
 Tier confirmation() {
   Tier t;
   t.name = "confirmation-v1";
@@ -32,7 +32,9 @@ Tier confirmation() {
   return t;
 }
 
-Json optional_number(const std::optional<Celsius>& v) { return v ? Json(v->value()) : Json(nullptr); }
+Json optional_number(const std::optional<Celsius>& v) {
+  return v ? Json(v->value()) : Json(nullptr);
+}
 std::optional<Celsius> optional_celsius(const Json& j) {
   return j.is_null() ? std::nullopt : std::optional(Celsius(j.get<double>()));
 }
@@ -60,6 +62,7 @@ Json to_json(const Tier& t) {
           {"max_pair_drift_c", optional_number(t.max_pair_drift)},
           {"min_coverage_ratio", t.min_coverage},
           {"max_sample_gap_s", t.max_sample_gap.value()},
+          {"max_repeat_s", t.max_repeat.value()},
           {"max_clock_change_ratio", t.max_clock_change},
           {"meter_agreement_ratio", t.meter_agreement},
           {"max_replay_cv_ratio", t.max_replay_cv},
@@ -86,6 +89,7 @@ Result<Tier> tier_from(const Json& j) {
     t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
     t.min_coverage = j.at("min_coverage_ratio");
     t.max_sample_gap = Seconds(j.at("max_sample_gap_s"));
+    t.max_repeat = Seconds(j.at("max_repeat_s"));
     t.max_clock_change = j.at("max_clock_change_ratio");
     t.meter_agreement = j.at("meter_agreement_ratio");
     t.max_replay_cv = j.at("max_replay_cv_ratio");

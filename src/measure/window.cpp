@@ -47,8 +47,10 @@ Result<meter::Boundary> boundary_from(const Json& j, std::string_view where) {
 }
 
 template <class T> Json number_or_null(const std::optional<T>& v) {
-  if constexpr (std::is_same_v<T, double>) return v ? Json(*v) : Json(nullptr);
-  else return v ? Json(v->value()) : Json(nullptr);
+  if constexpr (std::is_same_v<T, double>)
+    return v ? Json(*v) : Json(nullptr);
+  else
+    return v ? Json(v->value()) : Json(nullptr);
 }
 
 Json gate_json(const GateResult& g) {
@@ -96,6 +98,7 @@ Json to_json(const Window& w, Provenance provenance) {
             {"samples", w.estimate.samples},
             {"coverage_ratio", w.estimate.coverage},
             {"max_gap_s", w.estimate.max_gap.value()},
+            {"longest_repeat_s", w.estimate.longest_repeat.value()},
             {"latency_s", r.latency().value()},
             {"mean_power_w", number_or_null(w.estimate.mean_power)},
             {"energy_per_launch_j", number_or_null(w.estimate.energy_per_launch)},

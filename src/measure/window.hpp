@@ -1,6 +1,6 @@
 // One timed window of one arm, as read. In: the run loop; out: a line of windows.jsonl and back.
-// Invariant: raw readings and their derived values stay apart, so that the second can be recomputed from
-// the first.
+// Invariant: raw readings and their derived values stay apart, so that the second can be recomputed
+// from the first.
 #pragma once
 
 #include "core/json.hpp"
@@ -14,14 +14,14 @@ namespace hebe::measure {
 
 /// What was read of one window, before any judgement.
 struct WindowReading {
-  std::int64_t index = 0; ///< order of execution
+  std::int64_t index = 0;                           ///< order of execution
   int pair = 0, attempt = 0, position = 0, arm = 0; ///< position: 0 first, 1 second; arm: 0 A, 1 B
   std::int64_t begin_ns = 0, end_ns = 0; ///< host monotonic, at the device's begin and end events
   Seconds elapsed{0};                    ///< between those events, by the device
   std::uint32_t launches_per_replay = 0;
   std::int64_t replays = 0;
-  double replay_cv = 0; ///< of the replays' own times
-  Seconds pre_roll{0};  ///< device time of the same arm before begin
+  double replay_cv = 0;   ///< of the replays' own times
+  Seconds pre_roll{0};    ///< device time of the same arm before begin
   Seconds idle_before{0}; ///< GPU idleness between the previous arm's work and this pre-roll
   meter::Boundary begin, end;
   [[nodiscard]] std::int64_t launches() const { return replays * launches_per_replay; }
@@ -33,14 +33,15 @@ struct WindowEstimate {
   std::int64_t samples = 0;
   double coverage = 0;
   Seconds max_gap{0};
-  std::optional<Watts> mean_power;       ///< primary: buffered samples
+  Seconds longest_repeat{0};       ///< longest stretch over which the samples show one value
+  std::optional<Watts> mean_power; ///< primary: buffered samples
   std::optional<Joules> energy_per_launch;
-  std::optional<Watts> counter_power;    ///< cross-check: counter difference over the reads' interval
+  std::optional<Watts> counter_power; ///< cross-check: counter difference over the reads' interval
 };
 
 struct GateResult {
   std::string name;
-  RefusalCode code;  ///< what the refusal would be if no attempt passes
+  RefusalCode code; ///< what the refusal would be if no attempt passes
   bool passed = true;
   std::optional<double> value;
   std::optional<double> limit; ///< none: reported only
@@ -55,7 +56,8 @@ struct Window {
 };
 
 [[nodiscard]] Json to_json(const meter::Boundary& boundary);
-[[nodiscard]] Json to_json(const Window& window, Provenance provenance); ///< schema hebe.run.window/1
+[[nodiscard]] Json to_json(const Window& window,
+                           Provenance provenance); ///< schema hebe.run.window/1
 /// Reads the raw part back, and the stored acceptance; estimate and gates are to be recomputed.
 [[nodiscard]] Result<Window> window_from(const Json& json, std::string_view where);
 

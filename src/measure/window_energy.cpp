@@ -23,13 +23,17 @@ std::optional<Watts> counter_power(const WindowReading& w) {
 
 } // namespace
 
-WindowEstimate estimate_window(const WindowReading& w, std::span<const meter::AlignedSample> samples,
+WindowEstimate estimate_window(const WindowReading& w,
+                               std::span<const meter::AlignedSample> samples,
                                const MeterBehaviour& behaviour) {
   WindowEstimate e;
   e.counter_power = counter_power(w);
-  const auto by_time = [](const meter::AlignedSample& s, std::int64_t t) { return s.t_mono_ns < t; };
+  const auto by_time = [](const meter::AlignedSample& s, std::int64_t t) {
+    return s.t_mono_ns < t;
+  };
   const auto first = std::lower_bound(samples.begin(), samples.end(), w.begin_ns, by_time);
-  const auto last = std::lower_bound(first, samples.end(), w.end_ns, by_time); // one past the inside
+  const auto last =
+      std::lower_bound(first, samples.end(), w.end_ns, by_time); // one past the inside
   e.samples = last - first;
   const double length_s = to_seconds(Nanos(w.end_ns - w.begin_ns)).value();
   if (behaviour.sample_period.value() > 0)
@@ -39,6 +43,11 @@ WindowEstimate estimate_window(const WindowReading& w, std::span<const meter::Al
     return e;
   }
 
+  for (auto from = first, s = first; s != last; ++s) {
+    if (s->raw_mw != from->raw_mw) from = s;
+    e.longest_repeat =
+        std::max(e.longest_repeat, to_seconds(Nanos(s->t_mono_ns - from->t_mono_ns)));
+  }
   double area = 0; // mW ns
   std::int64_t t = w.begin_ns, widest = 0;
   double power = interpolate(*(first - 1), *first, w.begin_ns);

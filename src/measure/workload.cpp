@@ -35,7 +35,9 @@ public:
       const auto got = ::read(fd_.get(), out.data(), out.size());
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return std::unexpected(io_refusal(errno, "read", path_));
-      if (got == 0) return refuse(RefusalCode::case_failed, "the oracle's output is too short", {}, path_.string());
+      if (got == 0)
+        return refuse(RefusalCode::case_failed, "the oracle's output is too short", {},
+                      path_.string());
       out = out.subspan(static_cast<std::size_t>(got));
     }
     return {};
@@ -49,7 +51,8 @@ private:
 // Calls use(offset in elements, count) over `elements` in pieces.
 template <class Use> Status in_chunks(std::size_t elements, std::size_t element_size, Use use) {
   const std::size_t step = std::max<std::size_t>(kChunk / element_size, 1);
-  for (std::size_t at = 0; at < elements; at += step) HEBE_CHECK(use(at, std::min(step, elements - at)));
+  for (std::size_t at = 0; at < elements; at += step)
+    HEBE_CHECK(use(at, std::min(step, elements - at)));
   return {};
 }
 
@@ -57,7 +60,8 @@ Status same_arguments(const kernel::LaunchSpec& a, const kernel::LaunchSpec& b) 
   bool same = a.arguments.size() == b.arguments.size();
   for (std::size_t i = 0; same && i < a.arguments.size(); ++i) {
     const auto &x = a.arguments[i], &y = b.arguments[i];
-    same = x.name == y.name && x.dtype == y.dtype && x.is_buffer == y.is_buffer && x.shape == y.shape && x.role == y.role;
+    same = x.name == y.name && x.dtype == y.dtype && x.is_buffer == y.is_buffer &&
+           x.shape == y.shape && x.role == y.role;
   }
   if (same) return {};
   return refuse(RefusalCode::bad_spec, "the two arms do not take the same arguments",
@@ -66,7 +70,8 @@ Status same_arguments(const kernel::LaunchSpec& a, const kernel::LaunchSpec& b) 
 
 } // namespace
 
-gpu::FunctionalModel Workload::functional_model(gpu::Device& device, const kernel::LaunchSpec& launch,
+gpu::FunctionalModel Workload::functional_model(gpu::Device& device,
+                                                const kernel::LaunchSpec& launch,
                                                 const ExpectedOutputs& expected,
                                                 const std::vector<gpu::DevicePointer>& pointers) {
   return [&device, &launch, &expected, pointers]() -> Status {
@@ -78,21 +83,24 @@ gpu::FunctionalModel Workload::functional_model(gpu::Device& device, const kerne
       const auto& made = expected.at(a.name);
       HEBE_TRY(auto file, FileReader::open(made.file));
       const auto from_size = kernel::size_of(made.dtype), to_size = kernel::size_of(a.dtype);
-      HEBE_CHECK(in_chunks(a.elements(), from_size, [&](std::size_t at, std::size_t count) -> Status {
-        std::vector<std::byte> from(count * from_size);
-        HEBE_CHECK(file.exactly(from));
-        if (made.dtype == a.dtype) return device.write(to + at * to_size, from);
-        std::vector<std::byte> rounded(count * to_size);
-        for (std::size_t i = 0; i < count; ++i)
-          kernel::store(kernel::element(from, made.dtype, i), a.dtype, rounded.data() + i * to_size);
-        return device.write(to + at * to_size, rounded);
-      }));
+      HEBE_CHECK(
+          in_chunks(a.elements(), from_size, [&](std::size_t at, std::size_t count) -> Status {
+            std::vector<std::byte> from(count * from_size);
+            HEBE_CHECK(file.exactly(from));
+            if (made.dtype == a.dtype) return device.write(to + at * to_size, from);
+            std::vector<std::byte> rounded(count * to_size);
+            for (std::size_t i = 0; i < count; ++i)
+              kernel::store(kernel::element(from, made.dtype, i), a.dtype,
+                            rounded.data() + i * to_size);
+            return device.write(to + at * to_size, rounded);
+          }));
     }
     return {};
   };
 }
 
-Result<Workload> Workload::make(gpu::Device& device, std::array<const kernel::CompiledCase*, 2> arms,
+Result<Workload> Workload::make(gpu::Device& device,
+                                std::array<const kernel::CompiledCase*, 2> arms,
                                 const ExpectedOutputs& expected) {
   HEBE_CHECK(same_arguments(arms[0]->launch, arms[1]->launch));
   Workload w(device, arms, expected);
@@ -130,7 +138,8 @@ Status Workload::poison(std::byte value) {
   for (const auto& a : launch().arguments) {
     if (!a.is_buffer) continue;
     const auto& buffer = buffers_[next++];
-    if (a.role == kernel::Role::out) HEBE_CHECK(device_->fill(buffer.address(), value, buffer.size()));
+    if (a.role == kernel::Role::out)
+      HEBE_CHECK(device_->fill(buffer.address(), value, buffer.size()));
   }
   return fill_inputs(true);
 }
@@ -143,13 +152,15 @@ Status Workload::inputs_intact() const {
     HEBE_CHECK(buffer.intact());
     if (a.role != kernel::Role::in) continue;
     std::vector<std::byte> found;
-    HEBE_CHECK(kernel::for_each_chunk(a, [&](std::size_t at, std::span<const std::byte> bytes) -> Status {
-      found.resize(bytes.size());
-      HEBE_CHECK(device_->read(found, buffer.address() + at));
-      if (std::memcmp(found.data(), bytes.data(), bytes.size()) == 0) return {};
-      return refuse(RefusalCode::wrong_output, "the kernel changed its input \"" + a.name + "\"",
-                    "declare the buffer inout, or correct the kernel");
-    }));
+    HEBE_CHECK(
+        kernel::for_each_chunk(a, [&](std::size_t at, std::span<const std::byte> bytes) -> Status {
+          found.resize(bytes.size());
+          HEBE_CHECK(device_->read(found, buffer.address() + at));
+          if (std::memcmp(found.data(), bytes.data(), bytes.size()) == 0) return {};
+          return refuse(RefusalCode::wrong_output,
+                        "the kernel changed its input \"" + a.name + "\"",
+                        "declare the buffer inout, or correct the kernel");
+        }));
   }
   return {};
 }
@@ -176,19 +187,25 @@ Result<Json> Workload::check_outputs(int arm) {
     kernel::OutputCheck total;
     const auto& made = expected_->at(a.name);
     HEBE_TRY(auto file, FileReader::open(made.file));
-    HEBE_CHECK(in_chunks(a.elements(), std::max(kernel::size_of(made.dtype), kernel::size_of(a.dtype)),
-                         [&](std::size_t at, std::size_t count) -> Status {
-                           std::vector<std::byte> found(count * kernel::size_of(a.dtype)), expected(count * kernel::size_of(made.dtype));
-                           HEBE_CHECK(device_->read(found, buffer.address() + at * kernel::size_of(a.dtype)));
-                           HEBE_CHECK(file.exactly(expected));
-                           total = joined(total, kernel::check_output(found, a.dtype, expected, made.dtype, launch().atol, launch().rtol));
-                           return {};
-                         }));
+    HEBE_CHECK(in_chunks(
+        a.elements(), std::max(kernel::size_of(made.dtype), kernel::size_of(a.dtype)),
+        [&](std::size_t at, std::size_t count) -> Status {
+          std::vector<std::byte> found(count * kernel::size_of(a.dtype)),
+              expected(count * kernel::size_of(made.dtype));
+          HEBE_CHECK(device_->read(found, buffer.address() + at * kernel::size_of(a.dtype)));
+          HEBE_CHECK(file.exactly(expected));
+          total = joined(total, kernel::check_output(found, a.dtype, expected, made.dtype,
+                                                     launch().atol, launch().rtol));
+          return {};
+        }));
     if (!total.passed())
       return refuse(RefusalCode::wrong_output,
-                    fmt::format("arm {}: output \"{}\": {}", arm == 0 ? "A" : "B", a.name, kernel::describe(total)),
+                    fmt::format("arm {}: output \"{}\": {}", arm == 0 ? "A" : "B", a.name,
+                                kernel::describe(total)),
                     "a wrong kernel is not measured: correct it, or its tolerance");
-    out[a.name] = {{"elements", total.elements}, {"worst_absolute_error", total.worst_abs}, {"worst_relative_error", total.worst_rel}};
+    out[a.name] = {{"elements", total.elements},
+                   {"worst_absolute_error", total.worst_abs},
+                   {"worst_relative_error", total.worst_rel}};
   }
   return out;
 }
@@ -199,10 +216,13 @@ Result<Json> Workload::check() {
     std::array<std::vector<std::string>, 2> digests;
     Json outputs;
     for (std::size_t round = 0; round < 2; ++round) {
-      // 0xFF is NaN in every float type; the second pattern shows elements that were not written at all.
+      // 0xFF is NaN in every float type; the second pattern shows elements that were not written at
+      // all.
       HEBE_CHECK(poison(round == 0 ? std::byte{0xFF} : std::byte{0x5A}));
       HEBE_CHECK(device_->launch_once(*kernels_[static_cast<std::size_t>(arm)]));
-      if (round == 0) { HEBE_TRY(outputs, check_outputs(arm)); }
+      if (round == 0) {
+        HEBE_TRY(outputs, check_outputs(arm));
+      }
       std::size_t next = 0;
       for (const auto& a : launch().arguments) {
         if (!a.is_buffer) continue;
@@ -215,17 +235,19 @@ Result<Json> Workload::check() {
     }
     if (digests[0] != digests[1])
       return refuse(RefusalCode::wrong_output,
-                    fmt::format("arm {}: two launches on the same inputs gave different outputs", arm == 0 ? "A" : "B"),
-                    "the kernel leaves elements unwritten or has a race; a kernel must be repeatable to be timed");
+                    fmt::format("arm {}: two launches on the same inputs gave different outputs",
+                                arm == 0 ? "A" : "B"),
+                    "the kernel leaves elements unwritten or has a race; a kernel must be "
+                    "repeatable to be timed");
     HEBE_CHECK(inputs_intact());
     out[arm == 0 ? "A" : "B"] = outputs;
   }
   out["launches_per_arm"] = 2;
   out["inputs"] = "intact";
   out["canaries"] = "intact";
-  out["oracle"] = device_->info().simulated
-                      ? "none: the simulated GPU takes its outputs from the case's reference, so this checks the plumbing only"
-                      : "the case's reference (numpy)";
+  out["oracle"] = device_->info().simulated ? "none: the simulated GPU takes its outputs from the "
+                                              "case's reference, so this checks the plumbing only"
+                                            : "the case's reference (numpy)";
   return out;
 }
 
@@ -242,7 +264,8 @@ Json Workload::occupancy() {
   return out;
 }
 
-Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch, const std::filesystem::path& folder) {
+Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch,
+                                const std::filesystem::path& folder) {
   InputFiles out;
   for (const auto& a : launch.arguments) {
     if (!a.is_buffer || a.role == kernel::Role::out) continue;
@@ -250,16 +273,17 @@ Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch, const std::fil
     const FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd) return std::unexpected(io_refusal(errno, "create", path));
     Sha256 sha;
-    HEBE_CHECK(kernel::for_each_chunk(a, [&](std::size_t, std::span<const std::byte> bytes) -> Status {
-      sha.update(bytes);
-      while (!bytes.empty()) {
-        const auto put = ::write(fd.get(), bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return std::unexpected(io_refusal(errno, "write", path));
-        bytes = bytes.subspan(static_cast<std::size_t>(put));
-      }
-      return {};
-    }));
+    HEBE_CHECK(
+        kernel::for_each_chunk(a, [&](std::size_t, std::span<const std::byte> bytes) -> Status {
+          sha.update(bytes);
+          while (!bytes.empty()) {
+            const auto put = ::write(fd.get(), bytes.data(), bytes.size());
+            if (put < 0 && errno == EINTR) continue;
+            if (put < 0) return std::unexpected(io_refusal(errno, "write", path));
+            bytes = bytes.subspan(static_cast<std::size_t>(put));
+          }
+          return {};
+        }));
     out.paths[a.name] = path;
     out.digests[a.name] = sha.hex();
   }

@@ -1,6 +1,6 @@
-// Two arms over one set of buffers. In: launch specs and cubins; out: loaded kernels, checked. Invariant:
-// both arms read the same inputs and write the same outputs at the same addresses, so that only the code
-// differs; a kernel that is wrong is never timed.
+// Two arms over one set of buffers. In: launch specs and cubins; out: loaded kernels, checked.
+// Invariant: both arms read the same inputs and write the same outputs at the same addresses, so
+// that only the code differs; a kernel that is wrong is never timed.
 #pragma once
 
 #include "core/json.hpp"
@@ -17,19 +17,25 @@ using ExpectedOutputs = std::map<std::string, kernel::ReferenceOutput>;
 
 class Workload {
 public:
-  /// Allocates, fills inputs and loads both arms. Their arguments must agree in name, type and shape.
-  [[nodiscard]] static Result<Workload> make(gpu::Device& device, std::array<const kernel::CompiledCase*, 2> arms,
+  /// Allocates, fills inputs and loads both arms. Their arguments must agree in name, type and
+  /// shape.
+  [[nodiscard]] static Result<Workload> make(gpu::Device& device,
+                                             std::array<const kernel::CompiledCase*, 2> arms,
                                              const ExpectedOutputs& expected);
 
-  /// Poisons the outputs and launches each arm twice: outputs against the oracle and against each other,
-  /// every element written, inputs and canaries intact. wrong_output says which arm and where.
+  /// Poisons the outputs and launches each arm twice: outputs against the oracle and against each
+  /// other, every element written, inputs and canaries intact. wrong_output says which arm and
+  /// where.
   [[nodiscard]] Result<Json> check();
 
-  [[nodiscard]] std::array<gpu::Kernel*, 2> kernels() const { return {kernels_[0].get(), kernels_[1].get()}; }
+  [[nodiscard]] std::array<gpu::Kernel*, 2> kernels() const {
+    return {kernels_[0].get(), kernels_[1].get()};
+  }
   [[nodiscard]] Json occupancy();
 
 private:
-  Workload(gpu::Device& device, std::array<const kernel::CompiledCase*, 2> arms, const ExpectedOutputs& expected)
+  Workload(gpu::Device& device, std::array<const kernel::CompiledCase*, 2> arms,
+           const ExpectedOutputs& expected)
       : device_(&device), arms_(arms), expected_(&expected) {}
   [[nodiscard]] const kernel::LaunchSpec& launch() const { return arms_[0]->launch; }
   [[nodiscard]] Status fill_inputs(bool only_inout);
@@ -37,9 +43,10 @@ private:
   [[nodiscard]] Status inputs_intact() const;
   [[nodiscard]] Result<std::string> digest(const gpu::GuardedBuffer& buffer) const;
   [[nodiscard]] Result<Json> check_outputs(int arm);
-  [[nodiscard]] static gpu::FunctionalModel functional_model(gpu::Device& device, const kernel::LaunchSpec& launch,
-                                                             const ExpectedOutputs& expected,
-                                                             const std::vector<gpu::DevicePointer>& pointers);
+  [[nodiscard]] static gpu::FunctionalModel
+  functional_model(gpu::Device& device, const kernel::LaunchSpec& launch,
+                   const ExpectedOutputs& expected,
+                   const std::vector<gpu::DevicePointer>& pointers);
 
   gpu::Device* device_;
   std::array<const kernel::CompiledCase*, 2> arms_;
@@ -54,6 +61,7 @@ struct InputFiles {
   std::map<std::string, std::filesystem::path> paths;
   Json digests = Json::object();
 };
-[[nodiscard]] Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch, const std::filesystem::path& folder);
+[[nodiscard]] Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch,
+                                              const std::filesystem::path& folder);
 
 } // namespace hebe::measure

@@ -1,6 +1,6 @@
-// What one board can tell about itself. Sources: NVML, simulated, replay of a stored trace. In: calls;
-// out: raw readings in the device's own integer units, each with its own status. Invariant: a reading that
-// failed is a refusal with a reason, never a number.
+// What one board can tell about itself. Sources: NVML, simulated, replay of a stored trace. In:
+// calls; out: raw readings in the device's own integer units, each with its own status. Invariant:
+// a reading that failed is a refusal with a reason, never a number.
 #pragma once
 
 #include "core/clock.hpp"
@@ -16,7 +16,8 @@
 
 namespace hebe::meter {
 
-/// Which instrument a number came from; the driver is part of it, because fields change meaning with it.
+/// Which instrument a number came from; the driver is part of it, because fields change meaning
+/// with it.
 struct SourceIdentity {
   std::string name;  ///< "nvml.samples.total_power", "nvml.counter.total_energy"
   std::string field; ///< the call or field id
@@ -37,7 +38,8 @@ struct PowerSample {
 
 /// Cumulative times, in nanoseconds since some past instant, for which clocks were held down.
 struct ThrottleTimes {
-  Result<std::int64_t> power_cap_ns{0}, thermal_ns{0}, hw_thermal_ns{0}, power_brake_ns{0}, sync_ns{0};
+  Result<std::int64_t> power_cap_ns{0}, thermal_ns{0}, hw_thermal_ns{0}, power_brake_ns{0},
+      sync_ns{0};
 };
 
 /// Everything that is read once at each edge of a window.
@@ -63,7 +65,8 @@ public:
   [[nodiscard]] virtual SourceIdentity samples_source() const = 0;
   [[nodiscard]] virtual SourceIdentity counter_source() const = 0;
   /// Samples of the buffer with wall_us > since (0: all), oldest first. May be empty.
-  [[nodiscard]] virtual Result<std::vector<PowerSample>> read_power_samples(std::int64_t since_wall_us) = 0;
+  [[nodiscard]] virtual Result<std::vector<PowerSample>>
+  read_power_samples(std::int64_t since_wall_us) = 0;
   /// Refuses only when the board itself is gone; each field has its own status.
   [[nodiscard]] virtual Result<Boundary> read_boundary() = 0;
   /// Compute and graphics processes on the board, ours among them.

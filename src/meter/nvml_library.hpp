@@ -1,5 +1,5 @@
-// libnvidia-ml.so.1 by dlopen. In: nothing; out: entry points and one error table. Invariant: vendor codes
-// become ours here and nowhere else.
+// libnvidia-ml.so.1 by dlopen. In: nothing; out: entry points and one error table. Invariant:
+// vendor codes become ours here and nowhere else.
 #pragma once
 
 #include "core/result.hpp"
@@ -53,7 +53,8 @@ struct NvmlLibrary {
   HEBE_NVML_REQUIRED(X)
   HEBE_NVML_OPTIONAL(X)
 #undef X
-  /// NOT_SUPPORTED and friends become meter_unsupported, NO_PERMISSION no_permission, the rest meter_failed.
+  /// NOT_SUPPORTED and friends become meter_unsupported, NO_PERMISSION no_permission, the rest
+  /// meter_failed.
   [[nodiscard]] Status check(nvmlReturn_t result, std::string_view call) const;
   /// Loads and initialises once per process. Refusal: driver_unavailable with dlopen's reason.
   [[nodiscard]] static Result<const NvmlLibrary*> instance();

@@ -13,17 +13,24 @@
 namespace hebe::meter {
 namespace {
 
-// Not in older headers; the numbers are NVML's (13.0), and a driver that does not know one says so.
-constexpr unsigned kFieldSwThermal = 251, kFieldHwThermal = 252, kFieldPowerBrake = 253;
+// Not in older headers; the numbers are NVML's (13.0). An H200 with driver 580.159.04 answers Not
+// Supported to them, so the event reasons at a window's edges judge it too.
+constexpr unsigned kFieldHwThermal = 252, kFieldPowerBrake = 253;
 
 Result<std::int64_t> value_of(const nvmlFieldValue_t& f) {
   switch (f.valueType) {
-  case NVML_VALUE_TYPE_DOUBLE: return static_cast<std::int64_t>(f.value.dVal);
-  case NVML_VALUE_TYPE_UNSIGNED_INT: return f.value.uiVal;
-  case NVML_VALUE_TYPE_UNSIGNED_LONG: return static_cast<std::int64_t>(f.value.ulVal);
-  case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG: return static_cast<std::int64_t>(f.value.ullVal);
-  case NVML_VALUE_TYPE_SIGNED_LONG_LONG: return f.value.sllVal;
-  case NVML_VALUE_TYPE_SIGNED_INT: return f.value.siVal;
+  case NVML_VALUE_TYPE_DOUBLE:
+    return static_cast<std::int64_t>(f.value.dVal);
+  case NVML_VALUE_TYPE_UNSIGNED_INT:
+    return f.value.uiVal;
+  case NVML_VALUE_TYPE_UNSIGNED_LONG:
+    return static_cast<std::int64_t>(f.value.ulVal);
+  case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
+    return static_cast<std::int64_t>(f.value.ullVal);
+  case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
+    return f.value.sllVal;
+  case NVML_VALUE_TYPE_SIGNED_INT:
+    return f.value.siVal;
   default:
     return refuse(RefusalCode::meter_failed,
                   fmt::format("NVML field {} has the unknown value type {}", f.fieldId,
@@ -52,7 +59,8 @@ public:
 
   [[nodiscard]] const BoardIdentity& board() const override { return identity_; }
   [[nodiscard]] SourceIdentity samples_source() const override {
-    return {"nvml.samples.total_power", "nvmlDeviceGetSamples(NVML_TOTAL_POWER_SAMPLES)", "gpu", "mW"};
+    return {"nvml.samples.total_power", "nvmlDeviceGetSamples(NVML_TOTAL_POWER_SAMPLES)", "gpu",
+            "mW"};
   }
   [[nodiscard]] SourceIdentity counter_source() const override {
     return {"nvml.counter.total_energy", "NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION (83)", "gpu", "mJ"};
@@ -65,12 +73,15 @@ public:
     nvmlValueType_t type{};
     unsigned count = 0;
     const auto last = static_cast<unsigned long long>(std::max<std::int64_t>(since, 0));
-    auto status = n_.p_nvmlDeviceGetSamples(device_, NVML_TOTAL_POWER_SAMPLES, last, &type, &count, nullptr);
-    if (status == NVML_ERROR_NOT_FOUND && since > 0) return std::vector<PowerSample>{}; // none newer
+    auto status =
+        n_.p_nvmlDeviceGetSamples(device_, NVML_TOTAL_POWER_SAMPLES, last, &type, &count, nullptr);
+    if (status == NVML_ERROR_NOT_FOUND && since > 0)
+      return std::vector<PowerSample>{}; // none newer
     HEBE_CHECK(n_.check(status, kCall));
     std::vector<nvmlSample_t> raw(count + 16U); // some more may arrive between the calls
     count = static_cast<unsigned>(raw.size());
-    status = n_.p_nvmlDeviceGetSamples(device_, NVML_TOTAL_POWER_SAMPLES, last, &type, &count, raw.data());
+    status = n_.p_nvmlDeviceGetSamples(device_, NVML_TOTAL_POWER_SAMPLES, last, &type, &count,
+                                       raw.data());
     if (status == NVML_ERROR_NOT_FOUND && since > 0) return std::vector<PowerSample>{};
     HEBE_CHECK(n_.check(status, kCall));
     if (type != NVML_VALUE_TYPE_UNSIGNED_INT)
@@ -90,7 +101,7 @@ public:
     std::array<unsigned, 7> ids = {NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION,
                                    NVML_FI_DEV_POWER_AVERAGE,
                                    NVML_FI_DEV_PERF_POLICY_POWER,
-                                   kFieldSwThermal,
+                                   NVML_FI_DEV_PERF_POLICY_THERMAL,
                                    kFieldHwThermal,
                                    kFieldPowerBrake,
                                    NVML_FI_DEV_PERF_POLICY_SYNC_BOOST};
@@ -98,14 +109,15 @@ public:
     b.energy_mj = values[0];
     b.power_average_mw = values[1];
     b.throttle = {values[2], values[3], values[4], values[5], values[6]};
-    unsigned value = 0;
-    b.temperature_c = one(n_.p_nvmlDeviceGetTemperature(device_, NVML_TEMPERATURE_GPU, &value), value,
-                          "nvmlDeviceGetTemperature");
+    b.temperature_c = one("nvmlDeviceGetTemperature", [&](unsigned* out) {
+      return n_.p_nvmlDeviceGetTemperature(device_, NVML_TEMPERATURE_GPU, out);
+    });
     b.sm_clock_mhz = clock_mhz(NVML_CLOCK_SM);
     b.memory_clock_mhz = clock_mhz(NVML_CLOCK_MEM);
     unsigned long long reasons = 0;
     if (n_.p_nvmlDeviceGetCurrentClocksEventReasons == nullptr)
-      b.event_reasons = refuse(RefusalCode::meter_unsupported, "no clock event reasons in this driver");
+      b.event_reasons =
+          refuse(RefusalCode::meter_unsupported, "no clock event reasons in this driver");
     else if (auto s = n_.check(n_.p_nvmlDeviceGetCurrentClocksEventReasons(device_, &reasons),
                                "nvmlDeviceGetCurrentClocksEventReasons");
              s)
@@ -120,11 +132,11 @@ public:
 
   [[nodiscard]] Result<std::vector<GpuProcess>> processes() override {
     std::vector<GpuProcess> out;
-    for (const auto call : {n_.p_nvmlDeviceGetComputeRunningProcesses,
-                            n_.p_nvmlDeviceGetGraphicsRunningProcesses}) {
+    for (const auto call :
+         {n_.p_nvmlDeviceGetComputeRunningProcesses, n_.p_nvmlDeviceGetGraphicsRunningProcesses}) {
       if (call == nullptr)
-        return refuse(RefusalCode::meter_unsupported, "this driver does not list the GPU's processes",
-                      "install a newer driver");
+        return refuse(RefusalCode::meter_unsupported,
+                      "this driver does not list the GPU's processes", "install a newer driver");
       std::vector<nvmlProcessInfo_t> raw(64);
       auto count = static_cast<unsigned>(raw.size());
       auto status = call(device_, &count, raw.data());
@@ -133,7 +145,8 @@ public:
         count = static_cast<unsigned>(raw.size());
         status = call(device_, &count, raw.data());
       }
-      if (status == NVML_ERROR_NOT_SUPPORTED && call == n_.p_nvmlDeviceGetGraphicsRunningProcesses) continue;
+      if (status == NVML_ERROR_NOT_SUPPORTED && call == n_.p_nvmlDeviceGetGraphicsRunningProcesses)
+        continue;
       HEBE_CHECK(n_.check(status, "nvmlDeviceGet…RunningProcesses"));
       for (const auto& p : std::span(raw).first(count)) {
         if (std::any_of(out.begin(), out.end(), [&](auto& q) { return q.pid == p.pid; })) continue;
@@ -168,8 +181,8 @@ public:
     unsigned long long count = 0;
     if (n_.p_nvmlDeviceGetTotalEccErrors == nullptr)
       return refuse(RefusalCode::meter_unsupported, "this driver has no ECC counters");
-    HEBE_CHECK(n_.check(n_.p_nvmlDeviceGetTotalEccErrors(device_, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-                                                         NVML_VOLATILE_ECC, &count),
+    HEBE_CHECK(n_.check(n_.p_nvmlDeviceGetTotalEccErrors(
+                            device_, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &count),
                         "nvmlDeviceGetTotalEccErrors"));
     return static_cast<std::int64_t>(count);
   }
@@ -190,27 +203,33 @@ private:
   std::vector<Result<std::int64_t>> fields(std::span<const unsigned> ids) {
     std::vector<nvmlFieldValue_t> raw(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) raw[i] = {}, raw[i].fieldId = ids[i];
-    Status call = refuse(RefusalCode::meter_unsupported, "this driver has no nvmlDeviceGetFieldValues");
+    Status call =
+        refuse(RefusalCode::meter_unsupported, "this driver has no nvmlDeviceGetFieldValues");
     if (n_.p_nvmlDeviceGetFieldValues != nullptr)
-      call = n_.check(n_.p_nvmlDeviceGetFieldValues(device_, static_cast<int>(raw.size()), raw.data()),
-                      "nvmlDeviceGetFieldValues");
+      call =
+          n_.check(n_.p_nvmlDeviceGetFieldValues(device_, static_cast<int>(raw.size()), raw.data()),
+                   "nvmlDeviceGetFieldValues");
     std::vector<Result<std::int64_t>> out;
     for (const auto& f : raw) {
-      if (!call) out.emplace_back(std::unexpected(call.error()));
+      if (!call)
+        out.emplace_back(std::unexpected(call.error()));
       else if (auto own = n_.check(f.nvmlReturn, fmt::format("NVML field {}", f.fieldId)); !own)
         out.emplace_back(std::unexpected(own.error()));
-      else out.push_back(value_of(f));
+      else
+        out.push_back(value_of(f));
     }
     return out;
   }
 
-  Result<std::int64_t> one(nvmlReturn_t status, unsigned value, std::string_view call) const {
-    HEBE_CHECK(n_.check(status, call));
+  // A call with one unsigned result, read only after the call has said that it is there.
+  template <class Call> Result<std::int64_t> one(std::string_view name, Call call) const {
+    unsigned value = 0;
+    HEBE_CHECK(n_.check(call(&value), name));
     return value;
   }
   Result<std::int64_t> clock_mhz(nvmlClockType_t type) const {
-    unsigned value = 0;
-    return one(n_.p_nvmlDeviceGetClockInfo(device_, type, &value), value, "nvmlDeviceGetClockInfo");
+    return one("nvmlDeviceGetClockInfo",
+               [&](unsigned* out) { return n_.p_nvmlDeviceGetClockInfo(device_, type, out); });
   }
 
   Status register_xid_events() {
@@ -230,69 +249,115 @@ private:
   Status xid_;
 };
 
-std::vector<Fact> NvmlMeter::facts() {
-  std::vector<Fact> out;
-  const auto add = [&](std::string name, const char* call, nvmlReturn_t status, Json value) {
-    if (auto s = n_.check(status, call); s) out.push_back(known(std::move(name), std::move(value), call));
-    else out.push_back(unknown(std::move(name), call, s.error().what));
-  };
-  // A call that the driver may lack, with one unsigned result.
-  const auto add_unsigned = [&](std::string name, const char* call, auto function, double scale) {
-    unsigned v = 0;
-    if (function == nullptr) out.push_back(unknown(std::move(name), call, "not in this driver"));
-    else {
-      const auto status = function(device_, &v);
-      add(std::move(name), call, status, scale == 1 ? Json(v) : Json(v * scale));
-    }
-  };
-  std::array<char, 96> text{};
-  add("board.driver", "nvmlSystemGetDriverVersion", n_.p_nvmlSystemGetDriverVersion(text.data(), 96), text.data());
-  add("board.nvml", "nvmlSystemGetNVMLVersion", n_.p_nvmlSystemGetNVMLVersion(text.data(), 96), text.data());
-  if (n_.p_nvmlDeviceGetVbiosVersion != nullptr)
-    add("board.vbios", "nvmlDeviceGetVbiosVersion", n_.p_nvmlDeviceGetVbiosVersion(device_, text.data(), 96), text.data());
-  add_unsigned("board.power_limit_w", "nvmlDeviceGetPowerManagementLimit", n_.p_nvmlDeviceGetPowerManagementLimit, 1e-3);
-  add_unsigned("board.power_limit_default_w", "nvmlDeviceGetPowerManagementDefaultLimit", n_.p_nvmlDeviceGetPowerManagementDefaultLimit, 1e-3);
-  add_unsigned("board.power_limit_enforced_w", "nvmlDeviceGetEnforcedPowerLimit", n_.p_nvmlDeviceGetEnforcedPowerLimit, 1e-3);
-  if (n_.p_nvmlDeviceGetPowerManagementLimitConstraints != nullptr) {
-    unsigned low = 0, high = 0;
-    const auto s = n_.p_nvmlDeviceGetPowerManagementLimitConstraints(device_, &low, &high);
-    add("board.power_limit_range_w", "nvmlDeviceGetPowerManagementLimitConstraints", s, Json{low * 1e-3, high * 1e-3});
+// Facts are gathered by small callables: each makes its call first and gives its value afterwards.
+class FactList {
+public:
+  FactList(const NvmlLibrary& n, nvmlDevice_t device) : n_(n), device_(device) {}
+
+  template <class Function, class Call>
+  void add(std::string name, const char* what, Function function, Call call) {
+    if (function == nullptr)
+      return list.push_back(unknown(std::move(name), what, "not in this driver"));
+    Json value;
+    const auto status = n_.check(call(value), what);
+    list.push_back(status ? known(std::move(name), std::move(value), what)
+                          : unknown(std::move(name), what, status.error().what));
   }
+  /// function(device, T*), scaled for numbers with a unit.
+  template <class T, class Function>
+  void value(std::string name, const char* what, Function function, double scale = 0) {
+    add(std::move(name), what, function, [&](Json& out) {
+      T raw{};
+      const auto status = function(device_, &raw);
+      out = scale == 0 ? Json(static_cast<std::int64_t>(raw))
+                       : Json(static_cast<double>(raw) * scale);
+      return status;
+    });
+  }
+  /// call(char*, length)
+  template <class Function, class Call>
+  void text(std::string name, const char* what, Function function, Call call) {
+    add(std::move(name), what, function, [&](Json& out) {
+      std::array<char, 96> buffer{};
+      const auto status = call(buffer.data(), static_cast<unsigned>(buffer.size()));
+      out = buffer.data();
+      return status;
+    });
+  }
+
+  std::vector<Fact> list;
+
+private:
+  const NvmlLibrary& n_;
+  nvmlDevice_t device_;
+};
+
+std::vector<Fact> NvmlMeter::facts() {
+  FactList f(n_, device_);
+  const auto& n = n_;
+  f.text("board.driver", "nvmlSystemGetDriverVersion", n.p_nvmlSystemGetDriverVersion,
+         [&](char* out, unsigned size) { return n.p_nvmlSystemGetDriverVersion(out, size); });
+  f.text("board.nvml", "nvmlSystemGetNVMLVersion", n.p_nvmlSystemGetNVMLVersion,
+         [&](char* out, unsigned size) { return n.p_nvmlSystemGetNVMLVersion(out, size); });
+  f.text(
+      "board.vbios", "nvmlDeviceGetVbiosVersion", n.p_nvmlDeviceGetVbiosVersion,
+      [&](char* out, unsigned size) { return n.p_nvmlDeviceGetVbiosVersion(device_, out, size); });
+  f.value<unsigned>("board.power_limit_w", "nvmlDeviceGetPowerManagementLimit",
+                    n.p_nvmlDeviceGetPowerManagementLimit, 1e-3);
+  f.value<unsigned>("board.power_limit_default_w", "nvmlDeviceGetPowerManagementDefaultLimit",
+                    n.p_nvmlDeviceGetPowerManagementDefaultLimit, 1e-3);
+  f.value<unsigned>("board.power_limit_enforced_w", "nvmlDeviceGetEnforcedPowerLimit",
+                    n.p_nvmlDeviceGetEnforcedPowerLimit, 1e-3);
+  f.add("board.power_limit_range_w", "nvmlDeviceGetPowerManagementLimitConstraints",
+        n.p_nvmlDeviceGetPowerManagementLimitConstraints, [&](Json& out) {
+          unsigned low = 0, high = 0;
+          const auto status =
+              n.p_nvmlDeviceGetPowerManagementLimitConstraints(device_, &low, &high);
+          out = {low * 1e-3, high * 1e-3};
+          return status;
+        });
   constexpr std::array<std::pair<const char*, nvmlClockType_t>, 2> kDomains = {
       {{"sm", NVML_CLOCK_SM}, {"memory", NVML_CLOCK_MEM}}};
   for (const auto& [domain, type] : kDomains) {
-    out.push_back(fact_of(fmt::format("board.clock_{}_mhz", domain), clock_mhz(type), "nvmlDeviceGetClockInfo"));
-    unsigned v = 0;
-    if (n_.p_nvmlDeviceGetMaxClockInfo != nullptr) {
-      const auto s = n_.p_nvmlDeviceGetMaxClockInfo(device_, type, &v);
-      add(fmt::format("board.clock_{}_max_mhz", domain), "nvmlDeviceGetMaxClockInfo", s, v);
-    }
-    if (n_.p_nvmlDeviceGetApplicationsClock != nullptr) {
-      const auto s = n_.p_nvmlDeviceGetApplicationsClock(device_, type, &v);
-      add(fmt::format("board.clock_{}_application_mhz", domain), "nvmlDeviceGetApplicationsClock", s, v);
-    }
+    f.list.push_back(fact_of(fmt::format("board.clock_{}_mhz", domain), clock_mhz(type),
+                             "nvmlDeviceGetClockInfo"));
+    for (const auto& [suffix, what, function] :
+         {std::tuple("max", "nvmlDeviceGetMaxClockInfo", n.p_nvmlDeviceGetMaxClockInfo),
+          std::tuple("application", "nvmlDeviceGetApplicationsClock",
+                     n.p_nvmlDeviceGetApplicationsClock)})
+      f.add(fmt::format("board.clock_{}_{}_mhz", domain, suffix), what, function,
+            [&, call = function, clock = type](Json& out) {
+              unsigned mhz = 0;
+              const auto status = call(device_, clock, &mhz);
+              out = mhz;
+              return status;
+            });
   }
-  unsigned temperature = 0;
-  const auto s = n_.p_nvmlDeviceGetTemperature(device_, NVML_TEMPERATURE_GPU, &temperature);
-  add("board.temperature_c", "nvmlDeviceGetTemperature", s, temperature);
-  if (auto b = read_boundary(); b)
-    out.push_back(fact_of("board.event_reasons", b->event_reasons, "nvmlDeviceGetCurrentClocksEventReasons"));
-  const auto enumeration = [&](std::string name, const char* call, auto function, auto value) {
-    if (function == nullptr) return out.push_back(unknown(std::move(name), call, "not in this driver"));
-    const auto status = function(device_, &value);
-    add(std::move(name), call, status, static_cast<int>(value));
-  };
-  enumeration("board.persistence_mode", "nvmlDeviceGetPersistenceMode", n_.p_nvmlDeviceGetPersistenceMode, nvmlEnableState_t{});
-  enumeration("board.compute_mode", "nvmlDeviceGetComputeMode", n_.p_nvmlDeviceGetComputeMode, nvmlComputeMode_t{});
-  enumeration("board.performance_state", "nvmlDeviceGetPerformanceState", n_.p_nvmlDeviceGetPerformanceState, nvmlPstates_t{});
-  if (n_.p_nvmlDeviceGetEccMode != nullptr) {
+  f.list.push_back(fact_of("board.temperature_c",
+                           one("nvmlDeviceGetTemperature",
+                               [&](unsigned* out) {
+                                 return n.p_nvmlDeviceGetTemperature(device_, NVML_TEMPERATURE_GPU,
+                                                                     out);
+                               }),
+                           "nvmlDeviceGetTemperature"));
+  f.value<unsigned long long>("board.event_reasons", "nvmlDeviceGetCurrentClocksEventReasons",
+                              n.p_nvmlDeviceGetCurrentClocksEventReasons);
+  f.value<nvmlEnableState_t>("board.persistence_mode", "nvmlDeviceGetPersistenceMode",
+                             n.p_nvmlDeviceGetPersistenceMode);
+  f.value<nvmlComputeMode_t>("board.compute_mode", "nvmlDeviceGetComputeMode",
+                             n.p_nvmlDeviceGetComputeMode);
+  f.value<nvmlPstates_t>("board.performance_state", "nvmlDeviceGetPerformanceState",
+                         n.p_nvmlDeviceGetPerformanceState);
+  f.add("board.ecc_mode", "nvmlDeviceGetEccMode", n.p_nvmlDeviceGetEccMode, [&](Json& out) {
     nvmlEnableState_t current{}, pending{};
-    const auto status = n_.p_nvmlDeviceGetEccMode(device_, &current, &pending);
-    add("board.ecc_mode", "nvmlDeviceGetEccMode", status, static_cast<int>(current));
-  }
-  out.push_back(fact_of("board.mig_enabled", mig_enabled(), "nvmlDeviceGetMigMode"));
-  out.push_back(fact_of("board.ecc_uncorrected", uncorrected_errors(), "nvmlDeviceGetTotalEccErrors"));
-  return out;
+    const auto status = n.p_nvmlDeviceGetEccMode(device_, &current, &pending);
+    out = static_cast<int>(current);
+    return status;
+  });
+  f.list.push_back(fact_of("board.mig_enabled", mig_enabled(), "nvmlDeviceGetMigMode"));
+  f.list.push_back(
+      fact_of("board.ecc_uncorrected", uncorrected_errors(), "nvmlDeviceGetTotalEccErrors"));
+  return std::move(f.list);
 }
 
 } // namespace
@@ -317,7 +382,8 @@ Result<std::pair<nvmlDevice_t, BoardIdentity>> board_at(const NvmlLibrary& n, un
   b.uuid = text.data();
   HEBE_CHECK(n.check(n.p_nvmlDeviceGetName(device, text.data(), 96), "nvmlDeviceGetName"));
   b.name = text.data();
-  HEBE_CHECK(n.check(n.p_nvmlSystemGetDriverVersion(text.data(), 96), "nvmlSystemGetDriverVersion"));
+  HEBE_CHECK(
+      n.check(n.p_nvmlSystemGetDriverVersion(text.data(), 96), "nvmlSystemGetDriverVersion"));
   b.driver = text.data();
   nvmlPciInfo_t pci{};
   HEBE_CHECK(n.check(n.p_nvmlDeviceGetPciInfo(device, &pci), "nvmlDeviceGetPciInfo"));

@@ -1,5 +1,5 @@
-// NVML as a BoardMeter. Invariant: the board is found by UUID and checked by PCI id, never by index; each
-// field's own status is read before its value.
+// NVML as a BoardMeter. Invariant: the board is found by UUID and checked by PCI id, never by
+// index; each field's own status is read before its value.
 #pragma once
 
 #include "meter/board_meter.hpp"

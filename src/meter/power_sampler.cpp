@@ -34,7 +34,8 @@ void PowerSampler::drain_now() {
   const auto offset_ns = clock_.wall_us() * 1000 - mono_ns;
   if (last_offset_ns_ && std::abs(offset_ns - *last_offset_ns_) > kJumpNs) {
     record_.clock_jumps_ns.push_back(mono_ns);
-    last_wall_us_ = 0; // the driver's "newer than" speaks of the old clock; monotonic time sorts it out
+    last_wall_us_ =
+        0; // the driver's "newer than" speaks of the old clock; monotonic time sorts it out
   }
   last_offset_ns_ = offset_ns;
   auto fresh = meter_.read_power_samples(last_wall_us_);
@@ -65,8 +66,10 @@ SamplerRecord PowerSampler::record() const {
 std::vector<AlignedSample> PowerSampler::between(std::int64_t from, std::int64_t to) const {
   std::lock_guard lock(mutex_);
   const auto& all = record_.samples;
-  const auto first = std::partition_point(all.begin(), all.end(), [&](auto& s) { return s.t_mono_ns < from; });
-  const auto last = std::partition_point(first, all.end(), [&](auto& s) { return s.t_mono_ns <= to; });
+  const auto first =
+      std::partition_point(all.begin(), all.end(), [&](auto& s) { return s.t_mono_ns < from; });
+  const auto last =
+      std::partition_point(first, all.end(), [&](auto& s) { return s.t_mono_ns <= to; });
   return {first, last};
 }
 

@@ -1,6 +1,7 @@
-// Drains the driver's sample buffer well inside its length, on the clock's own thread. In: a board's
-// buffer; out: samples on the host's monotonic clock, with the offset used for each. Invariant: every
-// sample is kept once, in order; an error or a jump of the wall clock is kept too, never smoothed over.
+// Drains the driver's sample buffer well inside its length, on the clock's own thread. In: a
+// board's buffer; out: samples on the host's monotonic clock, with the offset used for each.
+// Invariant: every sample is kept once, in order; an error or a jump of the wall clock is kept too,
+// never smoothed over.
 #pragma once
 
 #include "meter/board_meter.hpp"
@@ -26,15 +27,16 @@ struct Drain {
 struct SamplerRecord {
   std::vector<AlignedSample> samples;
   std::vector<Drain> drains;
-  std::vector<std::int64_t> clock_jumps_ns; ///< monotonic instants at which the wall clock had stepped
-  std::optional<Refusal> failure;           ///< the first one; sampling stopped there
-  Seconds cpu{0};                           ///< CPU time of the drains
+  std::vector<std::int64_t>
+      clock_jumps_ns;             ///< monotonic instants at which the wall clock had stepped
+  std::optional<Refusal> failure; ///< the first one; sampling stopped there
+  Seconds cpu{0};                 ///< CPU time of the drains
 };
 
 class PowerSampler {
 public:
-  /// A step of the wall clock over this against the monotonic one is a jump, not slewing: the kernel
-  /// slews at most 500 ppm, 0.25 ms between drains.
+  /// A step of the wall clock over this against the monotonic one is a jump, not slewing: the
+  /// kernel slews at most 500 ppm, 0.25 ms between drains.
   static constexpr std::int64_t kJumpNs = 2'000'000;
 
   PowerSampler(BoardMeter& meter, Clock& clock, Nanos period = std::chrono::milliseconds(500));

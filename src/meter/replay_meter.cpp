@@ -26,7 +26,8 @@ template <class T> bool number(std::string_view cell, T& out) {
 }
 
 // Calls `row(cells, line number)` for each line; `row` says whether it could read it.
-template <class Row> Status each_row(const std::filesystem::path& path, std::size_t columns, Row row) {
+template <class Row>
+Status each_row(const std::filesystem::path& path, std::size_t columns, Row row) {
   HEBE_TRY(const auto text, read_file(path));
   std::string_view rest = text;
   for (int line_number = 1; !rest.empty(); ++line_number) {
@@ -39,7 +40,8 @@ template <class Row> Status each_row(const std::filesystem::path& path, std::siz
     if (cells.size() != columns || !row(cells, line_number))
       return refuse(RefusalCode::bad_schema,
                     fmt::format("required {} numeric columns, found \"{}\"", columns, line),
-                    "see docs/traces.md for the columns", fmt::format("{}:{}", path.string(), line_number));
+                    "see docs/traces.md for the columns",
+                    fmt::format("{}:{}", path.string(), line_number));
   }
   return {};
 }
@@ -65,8 +67,8 @@ Result<std::unique_ptr<ReplayMeter>> ReplayMeter::open(const std::filesystem::pa
     if (line == 1 && cells[0] == "t") return true;
     double t = 0;
     Poll p{};
-    if (!number(cells[0], t) || !number(cells[2], p.average_mw) || !number(cells[3], p.instant_mw) ||
-        !number(cells[5], p.energy_mj))
+    if (!number(cells[0], t) || !number(cells[2], p.average_mw) ||
+        !number(cells[3], p.instant_mw) || !number(cells[5], p.energy_mj))
       return false;
     if (first < 0) first = t;
     p.at = clock.now() + to_nanos(Seconds(t - first));

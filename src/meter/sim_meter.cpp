@@ -22,7 +22,8 @@ double noise_at(std::uint64_t seed, std::int64_t index) {
 } // namespace
 
 SimMeter::SimMeter(gpu::SimBoard& board, const gpu::DeviceInfo& info, MeterModel model)
-    : board_(board), identity_{"hebe", info.name, info.uuid, info.pci_bus_id, info.driver, Provenance::simulated},
+    : board_(board), identity_{"hebe",          info.name,   info.uuid,
+                               info.pci_bus_id, info.driver, Provenance::simulated},
       model_(model) {}
 
 SourceIdentity SimMeter::samples_source() const {
@@ -40,8 +41,10 @@ Status SimMeter::alive() const {
 }
 
 Instant SimMeter::sample_instant(std::int64_t index) const {
-  const double u = Philox(board_.seed(), kNoiseStream + static_cast<std::uint64_t>(index) * 2 + 1).uniform();
-  const auto jitter = static_cast<std::int64_t>((2 * u - 1) * static_cast<double>(model_.sample_jitter.count()));
+  const double u =
+      Philox(board_.seed(), kNoiseStream + static_cast<std::uint64_t>(index) * 2 + 1).uniform();
+  const auto jitter =
+      static_cast<std::int64_t>((2 * u - 1) * static_cast<double>(model_.sample_jitter.count()));
   return board_.start() + index * model_.sample_period + Nanos(jitter);
 }
 
@@ -77,7 +80,8 @@ Result<std::vector<PowerSample>> SimMeter::read_power_samples(std::int64_t since
         gap && at < board_.start() + to_nanos(gap->after + Seconds(1)))
       continue;
     auto wall = at.time_since_epoch().count() / 1000 + offset_us;
-    if (jump && !board_.active(FaultKind::clock_jump, at)) wall -= kClockJump.count() / 1000; // stamped before the step
+    if (jump && !board_.active(FaultKind::clock_jump, at))
+      wall -= kClockJump.count() / 1000; // stamped before the step
     if (wall > since) out.push_back({wall, sample_mw(index, at)});
   }
   std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.wall_us < b.wall_us; });
@@ -87,7 +91,8 @@ Result<std::vector<PowerSample>> SimMeter::read_power_samples(std::int64_t since
 Result<std::int64_t> SimMeter::counter_mj(Instant now) const {
   if (board_.active(FaultKind::counter_unsupported, now))
     return unsupported("NVML field 83 (TOTAL_ENERGY_CONSUMPTION)");
-  auto tick = board_.start() + (now - board_.start()) / model_.counter_period * model_.counter_period;
+  auto tick =
+      board_.start() + (now - board_.start()) / model_.counter_period * model_.counter_period;
   if (auto frozen = board_.active(FaultKind::counter_frozen, now))
     tick = std::min(tick, board_.start() + to_nanos(frozen->after));
   const auto mj = [&](Instant a, Instant b) {

@@ -1,6 +1,6 @@
-// The simulated board's meters, with the measured behaviour of a real one. In: the board's true power;
-// out: what an H200's NVML would say of it. Invariant: everything is a function of seed, index and time,
-// so a run is reproducible whatever the order of calls.
+// The simulated board's meters, with the measured behaviour of a real one. In: the board's true
+// power; out: what an H200's NVML would say of it. Invariant: everything is a function of seed,
+// index and time, so a run is reproducible whatever the order of calls.
 #pragma once
 
 #include "gpu/device.hpp"
@@ -9,8 +9,8 @@
 
 namespace hebe::meter {
 
-/// Behaviour as found on an H200 (driver 580.159.04): 119 samples 20 ms apart, a 30 ms averaging window
-/// seen 12 ms late, a counter cached for 100 ms, 5 ms a call.
+/// Behaviour as found on an H200 (driver 580.159.04): 119 samples 20 ms apart, a 30 ms averaging
+/// window seen 12 ms late, a counter cached for 100 ms, 5 ms a call.
 struct MeterModel {
   Nanos sample_period = std::chrono::milliseconds(20);
   Nanos sample_jitter = std::chrono::milliseconds(5); ///< uniform, either way
@@ -28,13 +28,16 @@ public:
   [[nodiscard]] const BoardIdentity& board() const override { return identity_; }
   [[nodiscard]] SourceIdentity samples_source() const override;
   [[nodiscard]] SourceIdentity counter_source() const override;
-  [[nodiscard]] Result<std::vector<PowerSample>> read_power_samples(std::int64_t since_wall_us) override;
+  [[nodiscard]] Result<std::vector<PowerSample>>
+  read_power_samples(std::int64_t since_wall_us) override;
   [[nodiscard]] Result<Boundary> read_boundary() override;
   [[nodiscard]] Result<std::vector<GpuProcess>> processes() override;
   [[nodiscard]] Result<Watts> power_limit() override { return board_.model().power_limit; }
   [[nodiscard]] Result<bool> mig_enabled() override;
   [[nodiscard]] Result<std::int64_t> uncorrected_errors() override;
-  [[nodiscard]] Result<std::vector<std::int64_t>> new_xid_events() override { return std::vector<std::int64_t>{}; }
+  [[nodiscard]] Result<std::vector<std::int64_t>> new_xid_events() override {
+    return std::vector<std::int64_t>{};
+  }
   [[nodiscard]] std::vector<Fact> facts() override;
 
 private:
