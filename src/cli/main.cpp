@@ -36,6 +36,17 @@ std::filesystem::path default_data_root(const evidence::Variables& v) {
   return std::filesystem::path(home.empty() ? "." : home) / ".local/share/hebe";
 }
 
+// The word in a command's place: CLI11 tells of the missing command only.
+std::string first_word(const std::vector<std::string>& argv) {
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    if (argv[i] == "--data-root" || argv[i] == "--device" || argv[i] == "--sim-fault")
+      ++i;
+    else if (!argv[i].starts_with('-'))
+      return argv[i];
+  }
+  return {};
+}
+
 int run(int argc, char** argv) {
   Context context;
   context.argv.assign(argv, argv + argc);
@@ -61,6 +72,9 @@ int run(int argc, char** argv) {
   app.add_flag("-q,--quiet", context.quiet, "no progress, no notices");
 
   int code = static_cast<int>(ExitCode::done);
+  // Records must not depend on where the program was started.
+  app.parse_complete_callback(
+      [&context] { context.data_root = std::filesystem::absolute(context.data_root); });
   for (const auto& command :
        {doctor_command(), data_init_command(), run_aa_command(), run_verify_command()}) {
     auto* sub = app.add_subcommand(command.name, command.help);
@@ -71,9 +85,12 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
     const auto used = app.get_subcommands();
+    std::string what = e.what();
+    if (const auto word = first_word(context.argv); used.empty() && !word.empty())
+      what = "unknown command \"" + word + "\"";
     Refusal r{
         RefusalCode::bad_argument,
-        e.what(),
+        what,
         {},
         fmt::format("see `hebe {}--help`", used.empty() ? "" : used.front()->get_name() + " "),
         {}};

@@ -84,8 +84,8 @@ Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
 std::string contrast_line(const char* what, const measure::Contrast& k) {
   return fmt::format("  {:<8} {:+.4f} %  [{:+.4f}, {:+.4f}]  margin ±{:.3g} %  TOST p {:.2g}  "
                      "spread {:.4f} %  -> {}",
-                     what, measure::percent(k.effect), measure::percent(k.bca.low),
-                     measure::percent(k.bca.high), measure::percent(k.margin), k.tost.p,
+                     what, measure::percent(k.effect), measure::percent(k.shown().low),
+                     measure::percent(k.shown().high), measure::percent(k.margin), k.tost.p,
                      100 * k.spread, measure::name_of(k.verdict));
 }
 
@@ -189,6 +189,7 @@ Command run_aa_command() {
                            "at least this long (default: the tier's minimum)");
             app.add_option("--seed", o->seed,
                            "order of the pairs, phases, resampling, simulated noise")
+                ->check(CLI::NonNegativeNumber)
                 ->capture_default_str();
             app.add_option("--energy-margin", o->energy_margin, "equivalence margin in percent")
                 ->capture_default_str()

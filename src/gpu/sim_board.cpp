@@ -93,7 +93,12 @@ double SimBoard::static_watts(double celsius) const {
   return base * (1 + model_.leakage_per_kelvin * (celsius - kLeakageReference.value()));
 }
 
-void SimBoard::append(Instant end, double watts, bool capped) {
+void SimBoard::open_context() {
+  idle_until(clock_.now()); // the past was without one
+  has_context_ = true;
+}
+
+void SimBoard::append(Instant end, double watts, bool capped) const {
   const auto& last = segments_.back();
   if (end <= last.end) return;
   const double seconds = to_seconds(end - last.end).value();
@@ -107,7 +112,7 @@ void SimBoard::append(Instant end, double watts, bool capped) {
                        last.capped_before + (last.capped ? last_seconds : 0), capped});
 }
 
-void SimBoard::idle_until(Instant t) {
+void SimBoard::idle_until(Instant t) const {
   // Idle is cut into pieces so that leakage follows the cooling.
   while (segments_.back().end < t)
     append(std::min(t, segments_.back().end + std::chrono::milliseconds(50)),
@@ -161,6 +166,7 @@ double SimBoard::joules_until(Instant t) const {
 }
 
 Joules SimBoard::energy(Instant from, Instant to) const {
+  idle_until(clock_.now());
   return Joules(joules_until(to) - joules_until(from));
 }
 
@@ -169,6 +175,7 @@ Watts SimBoard::mean_power(Instant from, Instant to) const {
 }
 
 Celsius SimBoard::temperature(Instant at) const {
+  idle_until(clock_.now());
   const auto* s = segment_at(at);
   return Celsius(s != nullptr ? s->celsius_end : segments_.back().celsius_end);
 }

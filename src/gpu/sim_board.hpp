@@ -90,7 +90,7 @@ public:
   Instant enqueue(const Work& work, std::uint32_t launches);
   /// The instant the enqueued work ends (not before now).
   [[nodiscard]] Instant idle_from() const;
-  void open_context() { has_context_ = true; }
+  void open_context();
 
   /// Exact energy of [from, to], to <= now or the end of the enqueued work.
   [[nodiscard]] Joules energy(Instant from, Instant to) const;
@@ -113,8 +113,8 @@ private:
     double watts, celsius_end, joules_before, capped_before;
     bool capped;
   };
-  void append(Instant end, double watts, bool capped);
-  void idle_until(Instant t);
+  void append(Instant end, double watts, bool capped) const;
+  void idle_until(Instant t) const;
   [[nodiscard]] double static_watts(double celsius) const;
   [[nodiscard]] const Segment* segment_at(Instant t) const;
   [[nodiscard]] double joules_until(Instant t) const;
@@ -125,7 +125,7 @@ private:
   std::vector<Fault> faults_;
   Philox noise_;
   Instant start_;
-  std::deque<Segment> segments_;
+  mutable std::deque<Segment> segments_; ///< idle time is filled in when somebody looks
   double wander_ = 0;
   bool has_context_ = false;
 };

@@ -54,6 +54,8 @@ RefusalCode code_for(const std::string& kind) {
       {"unknown_option", RefusalCode::bad_argument},
       {"bad_option", RefusalCode::bad_argument},
       {"compile_failed", RefusalCode::compile_failed},
+      {"no_space", RefusalCode::no_space},
+      {"no_permission", RefusalCode::no_permission},
       {"toolchain_unavailable", RefusalCode::toolchain_unavailable}};
   const auto hit = kCodes.find(kind);
   return hit == kCodes.end() ? RefusalCode::worker_failed : hit->second;
@@ -71,6 +73,8 @@ Refusal refusal_from(const Json& error) {
   if (const auto trace = text_or(error, "traceback"); !trace.empty()) r.what += "\n" + trace;
   while (r.what.ends_with('\n')) r.what.pop_back();
   r.where = text_or(error, "where");
+  if (r.code == RefusalCode::no_space || r.code == RefusalCode::no_permission)
+    r.next = "free space or make it writable, or choose another --data-root";
   return r;
 }
 

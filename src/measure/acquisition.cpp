@@ -83,7 +83,8 @@ Json to_json(const Acquisition& a) {
           {"occupancy", a.occupancy}};
 }
 
-Result<Acquisition> acquisition_from(const Json& j, std::string_view where) {
+namespace {
+Result<Acquisition> read_acquisition(const Json& j, std::string_view where) {
   HEBE_CHECK(check_schema(j, "hebe.run.acquisition/1", where));
   Acquisition a;
   a.provenance = *provenance_from(j.at("provenance").get<std::string>());
@@ -122,6 +123,15 @@ Result<Acquisition> acquisition_from(const Json& j, std::string_view where) {
   a.check = j.at("check");
   a.occupancy = j.at("occupancy");
   return a;
+}
+} // namespace
+
+Result<Acquisition> acquisition_from(const Json& j, std::string_view where) {
+  try {
+    return read_acquisition(j, where);
+  } catch (const Json::exception& e) { // a member of a type that the schema does not ask for
+    return refuse(RefusalCode::bad_schema, e.what(), {}, std::string(where));
+  }
 }
 
 } // namespace hebe::measure

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace hebe::measure {
 namespace {
@@ -97,7 +98,7 @@ std::vector<Condition> conditions_for(const Plan& plan, const Acquisition& a, co
                                       std::size_t pairs, const Extremes& x) {
   const auto equivalence = [](const Contrast& c) {
     return fmt::format("effect {:+.4f} % [{:+.4f}, {:+.4f}], margin {:.3g} %, p {:.3g}",
-                       percent(c.effect), percent(c.bca.low), percent(c.bca.high),
+                       percent(c.effect), percent(c.shown().low), percent(c.shown().high),
                        percent(c.margin), c.tost.p);
   };
   return {
@@ -134,14 +135,37 @@ void decide(Analysis& r) {
                                              [](auto& c) { return c.holds; });
 }
 
+// Windows come two and two: one pair of the plan, in the plan's order, accepted once at most.
+Status are_pairs(std::span<const Window> windows, const Plan& plan) {
+  const auto fail = [](std::size_t at, const char* what) {
+    return refuse(RefusalCode::bad_schema, fmt::format("window {} {}", at, what));
+  };
+  if (windows.size() % 2 != 0)
+    return refuse(RefusalCode::bad_schema,
+                  fmt::format("{} windows are no whole number of pairs", windows.size()));
+  std::vector<int> attempts(plan.order.size(), 0);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const auto &r = windows[i].reading, &first = windows[i - i % 2].reading;
+    if (r.pair < 0 || static_cast<std::size_t>(r.pair) >= plan.order.size())
+      return fail(i, "is of a pair that is not in the plan");
+    const auto number = static_cast<std::size_t>(r.pair);
+    const bool a_first = plan.order[number] == PairOrder::ab;
+    if (r.position != static_cast<int>(i % 2) || r.arm != (a_first ? r.position : 1 - r.position))
+      return fail(i, "is not in the plan's order");
+    if (r.pair != first.pair || r.attempt != first.attempt)
+      return fail(i, "is not of the pair before it");
+    if (i % 2 == 0 && r.attempt != ++attempts[number])
+      return fail(i, "is not the pair's next attempt");
+  }
+  return {};
+}
+
 } // namespace
 
 Status judge_windows(std::vector<Window>& windows, std::span<const meter::AlignedSample> samples,
                      const Plan& plan, const Acquisition& a) {
+  HEBE_CHECK(are_pairs(windows, plan));
   const auto margin = to_nanos(Seconds(1)).count();
-  if (windows.size() % 2 != 0)
-    return refuse(RefusalCode::bad_schema,
-                  fmt::format("{} windows are no whole number of pairs", windows.size()));
   for (auto& w : windows) {
     const auto& r = w.reading;
     const auto by_time = [](const meter::AlignedSample& s, std::int64_t t) {
@@ -156,10 +180,14 @@ Status judge_windows(std::vector<Window>& windows, std::span<const meter::Aligne
     });
     w.gates = judge_window(r, w.estimate, plan.tier, a.behaviour, a.reference, jumped);
   }
+  std::set<int> accepted;
   for (std::size_t i = 0; i < windows.size(); i += 2) {
     auto &first = windows[i], &second = windows[i + 1];
     second.gates.push_back(judge_pair_drift(first.reading, second.reading, plan.tier));
     first.pair_accepted = second.pair_accepted = first.passed() && second.passed();
+    if (first.pair_accepted && !accepted.insert(first.reading.pair).second)
+      return refuse(RefusalCode::bad_schema,
+                    fmt::format("pair {} was accepted twice", first.reading.pair));
   }
   return {};
 }

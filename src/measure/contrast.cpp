@@ -56,6 +56,7 @@ Result<Contrast> contrast_of(std::span<const double> d, std::span<const PairOrde
   c.bca = corrected.interval;
   c.bca_plain = plain.interval;
   c.degenerate = corrected.degenerate;
+  c.few = d.size() < kFewestBootstrapPairs;
   HEBE_TRY(c.sign_flip, sign_flip(d, plan.seed ^ kSignFlipSalt));
   c.margin = log_margin(margin_percent);
   HEBE_TRY(c.tost, tost(d, c.margin, plan.alpha));
@@ -69,9 +70,9 @@ Result<Contrast> contrast_of(std::span<const double> d, std::span<const PairOrde
     c.verdict = Verdict::invalid;
   else if (c.tost.equivalent)
     c.verdict = Verdict::equivalent;
-  else if (c.bca.high < 0)
+  else if (c.shown().high < 0)
     c.verdict = Verdict::lower;
-  else if (c.bca.low > 0)
+  else if (c.shown().low > 0)
     c.verdict = Verdict::higher;
   return c;
 }
@@ -80,6 +81,7 @@ Json to_json(const Contrast& c) {
   return {{"effect_percent", percent(c.effect)},
           {"effect_log_ratio", c.effect},
           {"pair_spread_percent", 100 * c.spread},
+          {"interval_shown", c.few ? "t" : "bca"},
           {"interval_bca", interval_json(c.bca)},
           {"interval_bca_uncorrected", interval_json(c.bca_plain)},
           {"interval_t", interval_json(c.t)},

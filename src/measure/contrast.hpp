@@ -20,6 +20,7 @@ struct Contrast {
   double effect = 0, spread = 0; ///< mean and sample sd of the pairs
   Interval bca, bca_plain, t;    ///< bca: with Hesterberg's small-sample expansion
   bool degenerate = false;       ///< all pairs equal
+  bool few = false; ///< too few pairs for a bootstrap: the t interval is shown and decides
   SignFlip sign_flip;
   double margin = 0; ///< log
   Tost tost;
@@ -27,7 +28,12 @@ struct Contrast {
   Trend trend;
   bool order_gate = true, trend_gate = true;
   Verdict verdict = Verdict::inconclusive;
+  [[nodiscard]] const Interval& shown() const { return few ? t : bca; }
 };
+
+/// Below this many pairs a BCa interval cannot reach its level (its ends are resampled means,
+/// within the range of the data: simulated coverage at 95 % is 92.8 % for 6 pairs, 94.0 % for 8).
+inline constexpr std::size_t kFewestBootstrapPairs = 8;
 
 /// `order` gives each pair's order; `margin_percent` > 0 is the equivalence margin.
 [[nodiscard]] Result<Contrast> contrast_of(std::span<const double> log_ratios,

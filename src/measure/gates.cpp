@@ -37,15 +37,16 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   g.at_most("samples_missing_ratio", e.samples == 0 ? meter_empty : meter_gap, 1 - e.coverage,
             1 - tier.min_coverage);
   g.at_most("sample_gap_s", meter_gap, e.max_gap.value(), tier.max_sample_gap.value());
-  // A live sensor's last digits move: an H200 under a steady load shows one value for 0.16 s at
-  // most.
-  g.at_most("samples_frozen_s", meter_frozen, e.longest_repeat.value(),
-            std::min(tier.max_repeat.value(), length_s / 2));
   g.at_most("power_known", meter_gap, e.mean_power ? 0 : 1, 0);
   if (reference.power_limit.value() > 0 &&
       e.mean_power) // brief overshoot is real, twice the limit is not
     g.at_most("power_plausible_ratio", meter_implausible, *e.mean_power / reference.power_limit,
               1.3);
+
+  // A live sensor's last digits move: an H200 under a steady load shows one value for 0.16 s at
+  // most. Judged after plausibility: a value that cannot be true often repeats as well.
+  g.at_most("samples_frozen_s", meter_frozen, e.longest_repeat.value(),
+            std::min(tier.max_repeat.value(), length_s / 2));
 
   const auto counted = difference(w.begin.energy_mj, w.end.energy_mj);
   g.at_most("counter_backwards_mj", meter_backwards,

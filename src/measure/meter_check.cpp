@@ -32,10 +32,14 @@ double mean_mw(std::span<const meter::AlignedSample> s, std::int64_t from_ns) {
 Result<MeterBehaviour> check_meter(const MeterTrial& t) {
   using enum RefusalCode;
   const char* kNext = "run `hebe doctor`; another driver may meter this board";
-  if (t.samples.size() < kFewest)
+  const auto loaded = t.samples.subspan(static_cast<std::size_t>(
+      std::partition_point(t.samples.begin(), t.samples.end(),
+                           [&](auto& s) { return s.t_mono_ns < t.load_begin_ns; }) -
+      t.samples.begin()));
+  if (loaded.size() < kFewest)
     return refuse(meter_empty,
                   fmt::format("the sample buffer gave {} power samples under load, required {}",
-                              t.samples.size(), kFewest),
+                              loaded.size(), kFewest),
                   kNext, "power samples");
   const auto [low, high] = std::minmax_element(
       t.samples.begin(), t.samples.end(), [](auto& a, auto& b) { return a.raw_mw < b.raw_mw; });
@@ -46,10 +50,11 @@ Result<MeterBehaviour> check_meter(const MeterTrial& t) {
         fmt::format("power samples between {} and {} mW cannot be true of this board (limit {} W)",
                     low->raw_mw, high->raw_mw, t.power_limit.value()),
         kNext, "power samples");
-  if (low->raw_mw == high->raw_mw)
+  if (std::all_of(loaded.begin(), loaded.end(),
+                  [&](auto& s) { return s.raw_mw == loaded.front().raw_mw; }))
     return refuse(meter_frozen,
                   fmt::format("all {} power samples are {} mW, from idle to full load",
-                              t.samples.size(), low->raw_mw),
+                              loaded.size(), loaded.front().raw_mw),
                   kNext, "power samples");
 
   if (!t.begin.energy_mj || !t.end.energy_mj) {

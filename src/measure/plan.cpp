@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 
 namespace hebe::measure {
@@ -98,8 +99,15 @@ Result<Plan> plan_from(const Json& j, std::string_view where) {
   p.pairs = j.at("pairs");
   p.window = Seconds(j.at("window_s"));
   p.warm_up = Seconds(j.at("warm_up_s"));
-  p.seed = std::stoull(j.at("seed").get<std::string>());
+  const auto seed = j.at("seed").get<std::string>();
+  if (std::from_chars(seed.data(), seed.data() + seed.size(), p.seed).ec != std::errc{})
+    return refuse(RefusalCode::bad_schema, "seed " + seed + " is beyond 2^64 - 1", {},
+                  std::string(where));
   for (const auto& o : j.at("order")) p.order.push_back(o == "AB" ? PairOrder::ab : PairOrder::ba);
+  if (p.order.size() != static_cast<std::size_t>(p.pairs))
+    return refuse(RefusalCode::bad_schema,
+                  fmt::format("required an order of {} pairs, found {}", p.pairs, p.order.size()),
+                  {}, std::string(where));
   p.margins = {j.at("margins").at("energy_percent"), j.at("margins").at("latency_percent")};
   p.resamples = j.at("analysis").at("resamples");
   p.level = j.at("analysis").at("level");

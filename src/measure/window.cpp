@@ -40,8 +40,9 @@ Result<meter::Boundary> boundary_from(const Json& j, std::string_view where) {
     const auto& value = j.at(name);
     if (value.is_object())
       *field = refuse(RefusalCode::meter_unsupported, value.at("unavailable").get<std::string>());
-    else
-      *field = integer_from(value, where);
+    else {
+      HEBE_TRY(*field, integer_from(value, where));
+    }
   }
   return b;
 }

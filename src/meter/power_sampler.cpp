@@ -32,23 +32,30 @@ void PowerSampler::drain_now() {
   if (record_.failure) return;
   const auto mono_ns = clock_.now().time_since_epoch().count();
   const auto offset_ns = clock_.wall_us() * 1000 - mono_ns;
-  if (last_offset_ns_ && std::abs(offset_ns - *last_offset_ns_) > kJumpNs) {
-    record_.clock_jumps_ns.push_back(mono_ns);
-    last_wall_us_ =
-        0; // the driver's "newer than" speaks of the old clock; monotonic time sorts it out
-  }
+  const bool jumped = last_offset_ns_ && std::abs(offset_ns - *last_offset_ns_) > kJumpNs;
   last_offset_ns_ = offset_ns;
-  auto fresh = meter_.read_power_samples(last_wall_us_);
+  auto fresh = meter_.read_power_samples(jumped ? 0 : last_wall_us_);
   if (!fresh) {
     record_.failure = fresh.error();
     return;
   }
+  if (jumped) {
+    // Which of the two clocks stamped a sample cannot be told: nothing that is in the buffer now is
+    // used, neither here nor when its stamp looks right later.
+    record_.clock_jumps_ns.push_back(mono_ns);
+    distrusted_us_.clear();
+    for (const auto& s : *fresh) distrusted_us_.push_back(s.wall_us);
+    last_wall_us_ = (mono_ns + offset_ns) / 1000;
+    last_mono_ns_ = mono_ns;
+  }
   Drain drain{mono_ns, offset_ns, 0, 0};
   for (const auto& s : *fresh) {
     const AlignedSample aligned{s.wall_us * 1000 - offset_ns, s.wall_us, s.raw_mw};
-    last_wall_us_ = std::max(last_wall_us_, s.wall_us);
     // Seen before, or stamped by a clock that has since stepped back: it would lie in the future.
     if (aligned.t_mono_ns <= last_mono_ns_ || aligned.t_mono_ns > mono_ns + kJumpNs) continue;
+    if (std::find(distrusted_us_.begin(), distrusted_us_.end(), s.wall_us) != distrusted_us_.end())
+      continue;
+    last_wall_us_ = s.wall_us;
     last_mono_ns_ = aligned.t_mono_ns;
     record_.samples.push_back(aligned);
     ++drain.samples;

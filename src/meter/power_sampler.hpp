@@ -61,6 +61,7 @@ private:
   SamplerRecord record_;
   std::int64_t last_wall_us_ = 0, last_mono_ns_ = 0;
   std::optional<std::int64_t> last_offset_ns_;
+  std::vector<std::int64_t> distrusted_us_; ///< stamps in the buffer when the wall clock had jumped
   Subscription subscription_;
 };
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -107,8 +108,19 @@ def _compile(loaded: LoadedCase, bound: Specialisation, target: dict[str, Any], 
             compiled = triton_compile(source, target=GPUTarget(**target), options=bound.options.__dict__)
             compiled.asm["cubin"]  # read now, while the folder is known to be there
             return compiled
+    except OSError as error:
+        kind = _DISK_KINDS.get(error.errno)
+        if kind is None:
+            raise compile_failure(error, loaded) from None
+        raise Failure(kind, f"Triton's cache could not be written: {error.strerror}", where=str(cache)) from None
     except BaseException as error:  # a kernel's own constexpr code may raise anything, sys.exit included
         raise compile_failure(error, loaded) from None
+
+
+_DISK_KINDS = {
+    errno.ENOSPC: "no_space", errno.EDQUOT: "no_space",
+    errno.EACCES: "no_permission", errno.EPERM: "no_permission", errno.EROFS: "no_permission",
+}
 
 
 def _cache_key(loaded: LoadedCase, bound: Specialisation, target: dict[str, Any], ptxas: str) -> str:

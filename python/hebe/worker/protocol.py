@@ -25,6 +25,7 @@ KINDS = (
     "unknown_option", "bad_option",  # Triton's compile options
     "compile_failed", "reference_failed",
     "toolchain_unavailable",  # Triton, ptxas or numpy is missing or broken
+    "no_space", "no_permission",  # the cache folder cannot be written
     "internal",  # a bug in the worker
 )
 

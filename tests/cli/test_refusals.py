@@ -1,0 +1,230 @@
+"""Bad input and faults: the exit code, the words a user needs, and nothing written."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BINARY, SMOKE
+
+CONFIRM = ["run-aa", "--device", "sim"]
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (["run-aa", "--pairs", "3"], 2, ["confirmation-v1 needs at least 12 pairs", "3 was asked for"]),
+        (["run-aa", "--batch-seconds", "1"], 2, ["at least 5 s per window"]),
+        (["run-aa", "--warm-up-seconds", "2"], 2, ["at least 30 s of warm-up"]),
+        (["run-aa", "--batch-seconds", "nan"], 2, ["at least 5"]),
+        (["run-aa", "--batch-seconds", "inf"], 2, ["s per window"]),
+        (["run-aa", "--pairs", "1000000"], 2, ["limit of 10000"]),
+        (["run-aa", "--pairs", "many"], 2, ["--pairs"]),
+        (["run-aa", "--seed", "-1"], 2, ["--seed"]),
+        (["run-aa", "--energy-margin", "0"], 2, ["--energy-margin"]),
+        (["run-aa", "--protocol-tier", "gold"], 2, ["gold", "smoke-v1 or confirmation-v1"]),
+        (["run-aa", "--case", "vector-sub"], 2, ["no case", "vector-add"]),
+        (["run-aa", "--set", "m=3"], 2, ["m", "n"]),
+        (["run-aa", "--set", "n=many"], 2, ["n", "many"]),
+        (["run-aa", "--set", "n"], 2, ["NAME=VALUE"]),
+        (["run-aa", "--option", "num_warp=4"], 2, ["num_warp", "num_warps"]),
+        (["run-aa", "--option", "num_warps=3"], 2, ["num_warps"]),
+        (["run-aa", "--sim-fault", "sloth"], 2, ["unknown fault", "samples_gap"]),
+        (["run-aa", "--sim-fault", "samples_gap@soon"], 2, ["soon"]),
+        (["run-bb"], 2, ["run-bb"]),
+        ([], 2, []),
+    ],
+)
+def test_usage_errors_exit_2_and_say_what_to_do(hebe, arguments, code, words):
+    extra = ["--device", "sim"] if arguments[:1] == ["run-aa"] else []
+    done = hebe(*arguments, *extra)
+    assert done.returncode == code, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert hebe.runs() == []
+
+
+@pytest.mark.parametrize(
+    "fault, code, words",
+    [
+        ("foreign_process", "gpu_busy", ["4242", "someone-elses-training"]),
+        ("foreign_process@60", "gpu_busy", ["4242"]),
+        ("mig", "mig_enabled", ["MIG"]),
+        ("counter_frozen", "meter_frozen", ["energy counter stood at"]),
+        ("counter_frozen@60", "meter_frozen", ["counter_frozen"]),
+        ("counter_unsupported", "meter_unsupported", ["83", "Not Supported"]),
+        ("samples_empty", "meter_empty", ["0 power samples"]),
+        ("samples_empty@60", "meter_empty", []),
+        ("samples_frozen@60", "meter_frozen", ["samples_frozen"]),
+        ("samples_implausible", "meter_implausible", []),
+        ("samples_unsupported", "meter_unsupported", ["nvmlDeviceGetSamples"]),
+        ("temperature_unsupported", "meter_unsupported", ["temperature"]),
+        ("meter_lies", "meter_disagreement", []),
+        ("thermal_throttle@60", "throttled", ["thermal"]),
+        ("power_brake@60", "throttled", []),
+        ("ambient_rise@60", "not_stable", ["temperature"]),
+        ("latency_jitter@60", "gate_failed", ["replay_cv"]),
+        ("ecc_error@60", "device_error", ["ECC"]),
+        ("nvml_lost@60", "device_error", ["lost"]),
+        ("lease_removed@60", "lease_lost", []),
+    ],
+)
+def test_an_unfit_environment_exits_3_and_records_nothing(hebe, fault, code, words):
+    done = hebe(*CONFIRM, "--set", "n=4096", "--sim-fault", fault, "--json")
+    refusal = json.loads(done.stdout)["refused"]
+    assert (done.returncode, refusal["code"]) == (3, code), done.stderr
+    for word in words:
+        assert word in refusal["what"]
+    assert refusal["not_written"]
+    assert hebe.runs() == [] and hebe.unsealed() == []
+
+
+@pytest.mark.parametrize("fault", ["samples_gap@60", "clock_jump@60", "counter_backwards@60", "counter_reset@60"])
+def test_a_passing_fault_is_retried_and_every_attempt_is_stored_with_its_reason(hebe, fault):
+    code, out = hebe.json(*CONFIRM, "--set", "n=4096", "--sim-fault", fault)
+    assert code == 0 and len(out["analysis"]["pairs"]) == 12
+    (run,) = hebe.runs()
+    windows = [json.loads(line) for line in (run / "windows.jsonl").read_text().splitlines()][1:]
+    rejected = [w for w in windows if not w["pair_accepted"]]
+    assert len(windows) > 24 and rejected
+    assert any(not g["passed"] for w in rejected for g in w["gates"])
+    assert {w["attempt"] for w in windows} >= {1, 2}
+    assert hebe("run-verify").returncode == 0
+
+
+def test_a_wrong_kernel_is_not_measured(hebe):
+    done = hebe(*CONFIRM, "--set", "n=4096", "--sim-fault", "wrong_output")
+    assert done.returncode == 1
+    assert "1 of 4096 elements are wrong" in done.stderr and hebe.runs() == []
+
+
+def test_a_leased_gpu_is_refused_naming_the_holder(hebe):
+    leases = hebe.root / "leases"
+    leases.mkdir(parents=True)
+    with open(leases / "SIM-00000000-0000-0000-0000-000000000001.lease", "w") as lease:
+        fcntl.flock(lease, fcntl.LOCK_EX)
+        lease.write(json.dumps({"pid": 4711, "host": "here", "since": "2026-01-01T00:00:00Z", "what": "run-aa vector_add"}))
+        lease.flush()
+        done = hebe(*SMOKE)
+    assert done.returncode == 3
+    for word in ("lease_held", "4711", "2026-01-01T00:00:00Z", "run-aa vector_add"):
+        assert word in done.stderr
+    assert hebe.runs() == []
+    assert hebe(*SMOKE).returncode == 0  # the lock died with its holder, the file is still there
+
+
+def test_of_two_runs_at_once_the_second_is_refused(hebe):
+    first = hebe.start(*CONFIRM, "--pairs", "10000", "--set", "n=4096")
+    lease = hebe.root / "leases/SIM-00000000-0000-0000-0000-000000000001.lease"
+    try:
+        wait_for(lambda: lease.exists() and lease.stat().st_size > 0)
+        done = hebe(*SMOKE)
+        assert done.returncode == 3 and str(first.pid) in done.stderr
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_exits_130_releases_the_lease_and_leaves_nothing_half_sealed(hebe, signal_number):
+    run = hebe.start(*CONFIRM, "--pairs", "10000", "--set", "n=4096")
+    wait_for(lambda: (hebe.root / "artifacts").is_dir() and len(list(hebe.root.glob("artifacts/*/*"))) >= 6)
+    time.sleep(0.3)
+    run.send_signal(signal_number)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "interrupted" in err
+    assert hebe.runs() == [] and hebe.unsealed() == []
+    assert hebe(*SMOKE).returncode == 0
+
+
+def test_killed_at_any_moment_the_next_start_works(hebe):
+    for delay in (0.05, 0.2, 0.5, 0.8, 1.0, 1.2):
+        run = hebe.start(*SMOKE)
+        time.sleep(delay)
+        run.kill()
+        run.communicate()
+    done = hebe(*SMOKE)
+    assert done.returncode == 0, done.stderr
+    assert all(hebe("run-verify", str(r)).returncode == 0 for r in hebe.runs())
+
+
+def test_a_half_written_run_is_reported_and_never_read(hebe):
+    hebe(*SMOKE)
+    (run,) = hebe.runs()
+    half = run.with_name(".unsealed-20260101T000000Z-aa-0123456789abcdef-99")
+    half.mkdir()
+    (half / "plan.json").write_text("{")
+    done = hebe(*SMOKE, "--seed", "2")
+    assert done.returncode == 0 and half.name in done.stderr
+    refused = hebe("run-verify", str(half))
+    assert refused.returncode == 5 and "never sealed" in refused.stderr
+    assert half.name in hebe("data-init").stdout
+
+
+CASE_HEAD = "import triton\nimport triton.language as tl\nfrom hebe.case import *\n\n"
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("def case(:\n    pass\n", ["bad.py:1"]),
+        (CASE_HEAD + "def case():\n    raise ValueError('no such width')\n", ["no such width", "Traceback", "bad.py"]),
+        (CASE_HEAD + "import no_such_module\n\ndef case():\n    pass\n", ["no_such_module"]),
+        (CASE_HEAD + "import sys\n\ndef case():\n    sys.exit(7)\n", ["7"]),
+        (CASE_HEAD + "import os\n\ndef case():\n    os.kill(os.getpid(), 9)\n", ["signal 9"]),
+        (CASE_HEAD + "def other():\n    pass\n", ["case"]),
+        ("", ["case"]),
+    ],
+)
+def test_a_broken_case_file_is_an_error_with_its_place(hebe, tmp_path, text, words):
+    file = tmp_path / "bad.py"
+    file.write_text(text)
+    done = hebe("run-aa", "--device", "sim", "--case", str(file))
+    assert done.returncode in (2, 3), done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert hebe.runs() == []
+
+
+def test_a_missing_python_is_named(hebe):
+    hebe.env["HEBE_PYTHON"] = "/nowhere/python"
+    done = hebe(*SMOKE)
+    assert done.returncode == 3 and "/nowhere/python" in done.stderr and "No such file" in done.stderr
+
+
+def can_mount():
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not can_mount(), reason="needs root and mount namespaces")
+@pytest.mark.parametrize("size", ["16k", "64k", "128k", "200k"])
+def test_a_full_disk_refuses_and_leaves_no_run(hebe, size):
+    script = (
+        'ROOT="$1"; B="$2"; shift 2; mkdir -p "$ROOT"; mount -t tmpfs -o size=' + size + ' tmpfs "$ROOT"; '
+        'set +e; "$B" "$@"; code=$?; find "$ROOT/runs" -mindepth 4 -maxdepth 4 >&2; exit $code'
+    )
+    done = subprocess.run(["unshare", "-m", "sh", "-ec", script, "sh", str(hebe.root), BINARY, *CONFIRM, "--set", "n=4096"],
+                          capture_output=True, text=True, env=hebe.env, timeout=300)
+    assert done.returncode == 3, done.stderr
+    assert "no_space" in done.stderr and "--data-root" in done.stderr
+    assert "-aa-" not in done.stderr.split("not written")[-1].splitlines()[-1], done.stderr
+
+
+@pytest.mark.skipif(not can_mount(), reason="needs root and mount namespaces")
+def test_a_read_only_data_root_refuses_before_anything_runs(hebe):
+    script = 'ROOT="$1"; shift; mkdir -p "$ROOT"; mount -t tmpfs -o ro tmpfs "$ROOT"; exec "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-ec", script, "sh", str(hebe.root), BINARY, *SMOKE],
+                          capture_output=True, text=True, env=hebe.env, timeout=300)
+    assert done.returncode == 3 and "no_permission" in done.stderr and str(hebe.root) in done.stderr
+    assert "warm-up" not in done.stderr
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
