@@ -22,10 +22,17 @@ bool same_file(int fd, const std::filesystem::path& path) {
 
 std::unexpected<Refusal> held_by_other(const std::filesystem::path& path) {
   std::string who = "another process";
-  if (const auto text = read_file(path); text && !text->empty())
-    if (const auto j = parse_json(*text, path.string()); j && j->is_object())
-      who = fmt::format("process {} on {} since {} for {}", j->value("pid", std::int64_t{0}),
-                        j->value("host", "?"), j->value("since", "?"), j->value("what", "?"));
+  const auto text = read_file(path);
+  const auto j = text ? parse_json(*text, path.string()) : Result<Json>(nullptr);
+  if (j && j->is_object()) {
+    const auto said = [&](const char* name) { // by whoever wrote the file: of any type
+      const auto hit = j->find(name);
+      if (hit == j->end()) return std::string("?");
+      return hit->is_string() ? hit->get<std::string>() : hit->dump();
+    };
+    who = fmt::format("process {} on {} since {} for {}", said("pid"), said("host"), said("since"),
+                      said("what"));
+  }
   return refuse(RefusalCode::lease_held, "the GPU is leased to " + who,
                 "wait for it to end, or choose another --device", path.string());
 }

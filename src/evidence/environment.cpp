@@ -151,8 +151,9 @@ Json environment_json(const std::vector<Fact>& facts) {
 
 void redact(std::vector<Fact>& facts) {
   for (auto& f : facts) {
-    const bool identifies =
-        f.name == "host.name" || f.name == "host.boot_id" || f.name.ends_with(".uuid");
+    const bool identifies = f.name == "host.name" || f.name == "host.boot_id" ||
+                            f.name == "slurm.node" || f.name == "cuda.visible_devices" ||
+                            f.name.ends_with(".uuid");
     if (identifies && f.value.is_string())
       f.value = "sha256:" + sha256_hex(f.value.get<std::string>()).substr(0, 16);
   }

@@ -152,7 +152,16 @@ private:
     report_.passed.push_back(fmt::format("schemas: plan, environment, {} windows, {} samples",
                                          windows.size(), samples.size()));
 
-    HEBE_CHECK(measure::judge_windows(windows, samples, plan, acquisition));
+    if (acquisition.provenance != provenance_from(manifest_.at("provenance").get<std::string>()))
+      return refuse(RefusalCode::digest_mismatch,
+                    fmt::format("its provenance is {}, that of the windows {}",
+                                manifest_.at("provenance").get<std::string>(),
+                                name_of(acquisition.provenance)),
+                    {}, path("manifest.json"));
+    if (auto judged = measure::judge_windows(windows, samples, plan, acquisition); !judged) {
+      judged.error().where = path("windows.jsonl");
+      return judged;
+    }
     for (std::size_t i = 0; i < windows.size(); ++i)
       if (auto where =
               first_difference(records[i + 1], to_json(windows[i], acquisition.provenance));
@@ -208,7 +217,9 @@ Result<VerifyReport> verify_run(const fs::path& directory) {
   if (!fs::is_directory(directory, ec))
     return refuse(RefusalCode::not_found, "there is no such run directory", {}, directory.string());
   try {
-    return Verification(fs::absolute(directory).lexically_normal()).run();
+    auto whole = fs::absolute(directory).lexically_normal();
+    if (!whole.has_filename()) whole = whole.parent_path(); // a trailing slash
+    return Verification(std::move(whole)).run();
   } catch (const Json::exception& e) { // a member that the schema does not ask for, of another type
     return refuse(RefusalCode::bad_schema, e.what(), "restore the run from a copy",
                   directory.string());

@@ -154,7 +154,10 @@ public:
   }
   void release(DevicePointer pointer) override { d_.p_cuMemFree(pointer); }
   [[nodiscard]] Status write(DevicePointer to, std::span<const std::byte> from) override {
-    return d_.check(d_.p_cuMemcpyHtoD(to, from.data(), from.size()), "cuMemcpyHtoD");
+    HEBE_CHECK(d_.check(d_.p_cuMemcpyHtoD(to, from.data(), from.size()), "cuMemcpyHtoD"));
+    // From pageable memory the call may return before the copy is done, and our stream does not
+    // wait for the default one.
+    return d_.check(d_.p_cuStreamSynchronize(nullptr), "cuStreamSynchronize");
   }
   [[nodiscard]] Status read(std::span<std::byte> to, DevicePointer from) override {
     return d_.check(d_.p_cuMemcpyDtoH(to.data(), from, to.size()), "cuMemcpyDtoH");
