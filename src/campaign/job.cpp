@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <random>
+#include <set>
 
 #include <unistd.h>
 
@@ -94,19 +96,25 @@ private:
     plan_.pairs = request_.pairs;
     plan_.window = request_.window;
     plan_.warm_up = request_.warm_up;
-    plan_.seed = request_.seed;
+    plan_.seed = request_.seed.value_or(0);
     plan_.margins = request_.margins;
     return complete_plan(plan_);
   }
 
+  // The data root's lease is for people to see; two data roots must not share a board either, so a
+  // real board is also locked for the whole machine.
   Status lease() {
     const RealClock wall;
     char host[256] = "unknown host";
     ::gethostname(host, sizeof host - 1);
-    HEBE_TRY(lease_,
-             Lease::acquire(
-                 root_.leases(), machine_->info().uuid, host, utc_text(wall.wall_us()),
-                 fmt::format("run-{} {}", request_.kind, request_.subject.file.stem().string())));
+    const auto since = utc_text(wall.wall_us());
+    const auto what =
+        fmt::format("run-{} {}", request_.kind, request_.subject.file.stem().string());
+    HEBE_TRY(lease_, Lease::acquire(root_.leases(), machine_->info().uuid, host, since, what));
+    if (!machine_->simulated()) {
+      HEBE_TRY(machine_lease_,
+               Lease::acquire(machine_wide_leases(), machine_->info().uuid, host, since, what));
+    }
     return {};
   }
 
@@ -128,6 +136,20 @@ private:
                   "end them, or choose another --device", meter.board().uuid);
   }
 
+  // With our context open and nobody else on the board, the one process listed is ours, whatever
+  // its number is in the meter's eyes. None: the meter cannot see processes, and the record says
+  // so.
+  Status find_ourselves() {
+    HEBE_TRY(const auto processes, machine_->meter().processes());
+    if (processes.size() > 1)
+      return refuse(
+          RefusalCode::gpu_busy,
+          fmt::format("{} processes use the GPU just after it was free", processes.size()),
+          "end them, or choose another --device", machine_->meter().board().uuid);
+    for (const auto& p : processes) own_pids_.insert(p.pid);
+    return {};
+  }
+
   Status compile() {
     HEBE_TRY(worker_, kernel::Worker::start(request_.worker));
     HEBE_TRY(hello_, worker_->request("hello", Json::object(), Seconds(60)));
@@ -135,6 +157,7 @@ private:
     subject.arch = machine_->info().arch;
     const kernel::ArtifactStore store(root_.path());
     HEBE_TRY(compiled_, kernel::compile_case(*worker_, store, subject, root_.cache() / "triton"));
+    HEBE_CHECK(fits());
     HEBE_TRY(inputs_, measure::write_inputs(compiled_.launch, scratch_->path()));
     if (!compiled_.launch.has_reference)
       return refuse(
@@ -143,6 +166,35 @@ private:
     HEBE_TRY(expected_,
              kernel::reference_outputs(*worker_, compiled_, inputs_.paths, scratch_->path()));
     worker_.reset(); // its memory and its CPU time are not to be there while we measure
+    return {};
+  }
+
+  // Before gigabytes are written: do the buffers fit the GPU, and the inputs and oracle outputs the
+  // disk?
+  Status fits() const {
+    std::uint64_t buffers = 0, files = 0;
+    for (const auto& a : compiled_.launch.arguments) {
+      if (!a.is_buffer) continue;
+      buffers += a.bytes().count;
+      files += a.role == kernel::Role::out ? 2 * a.bytes().count
+                                           : a.bytes().count; // an oracle may be wider
+    }
+    auto memory = machine_->info().memory.count;
+    if (machine_->simulated()) // its memory is the host's
+      memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+               static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+    if (buffers > memory)
+      return refuse(RefusalCode::bad_spec,
+                    fmt::format("the case's buffers take {} bytes, there are {}", buffers, memory),
+                    "make the case smaller (--set)", compiled_.launch.name);
+    std::error_code ec;
+    const auto space = fs::space(scratch_->path(), ec);
+    if (!ec && files > space.available)
+      return refuse(RefusalCode::no_space,
+                    fmt::format("inputs and oracle outputs take {} bytes, {} are free", files,
+                                space.available),
+                    "set TMPDIR to a larger file system, or make the case smaller (--set)",
+                    scratch_->path().string());
     return {};
   }
 
@@ -163,6 +215,12 @@ private:
                              "table, not counted from the TTGIR"},
                    {"faults", faults}}
             : Json{{"provenance", "measured"}, {"arch", machine_->info().arch}};
+    if (!request_.seed &&
+        !machine_->simulated()) { // a simulated run is to be reproducible, a real one random
+      std::random_device entropy;
+      plan_.seed = (std::uint64_t{entropy()} << 32) | entropy();
+      plan_.order = measure::random_order(plan_.pairs, plan_.seed);
+    }
     HEBE_TRY(plan_id_, content_id(to_json(plan_)));
     return {};
   }
@@ -176,7 +234,8 @@ private:
       std::error_code ignored;
       fs::remove(lease_->path(), ignored);
     }
-    return lease_->still_held();
+    HEBE_CHECK(lease_->still_held());
+    return machine_lease_ ? machine_lease_->still_held() : Status{};
   }
 
   Json environment() {
@@ -199,16 +258,22 @@ private:
   Result<JobOutcome> measure_and_seal() {
     evidence::RunParts parts;
     parts.environment = environment();
-    HEBE_TRY(auto* device, machine_->device());
+    HEBE_CHECK(
+        canonical_json(parts.environment)); // text that cannot be stored is refused before the run
     HEBE_CHECK(may_continue());
+    HEBE_CHECK(board_is_free()); // again: the compile took a while
+    HEBE_TRY(auto* device, machine_->device());
+    HEBE_CHECK(find_ourselves());
     HEBE_TRY(auto workload, measure::Workload::make(*device, {&compiled_, &compiled_}, expected_));
     HEBE_TRY(auto check, workload.check());
     HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(),
                                               plan_.cubins[0] == plan_.cubins[1]));
-    const measure::Supervision supervision{[this] { return may_continue(); }, callbacks_.progress};
+    const measure::Supervision supervision{[this] { return may_continue(); }, callbacks_.progress,
+                                           own_pids_};
     HEBE_TRY(auto raw,
              measure::run_experiment(plan_, *device, arms, machine_->meter(), supervision));
 
+    HEBE_CHECK(workload.still_right());
     parts.acquisition = acquisition_of(raw, machine_->meter(), machine_->clock().is_virtual());
     parts.acquisition.check = std::move(check);
     parts.acquisition.occupancy = workload.occupancy();
@@ -231,7 +296,8 @@ private:
   measure::Plan plan_;
   std::string plan_id_;
   std::unique_ptr<Machine> machine_;
-  std::optional<Lease> lease_;
+  std::optional<Lease> lease_, machine_lease_;
+  std::set<std::int64_t> own_pids_;
   std::optional<ScratchFolder> scratch_;
   std::unique_ptr<kernel::Worker> worker_;
   Json hello_;

@@ -20,7 +20,7 @@ struct JobRequest {
   measure::Tier tier;
   int pairs = 0;
   Seconds window{0}, warm_up{0};
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed; ///< none: random when measured, 0 when simulated
   measure::Margins margins;
   MachineRequest machine;
   kernel::WorkerCommand worker;

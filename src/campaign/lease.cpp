@@ -39,6 +39,20 @@ std::unexpected<Refusal> held_by_other(const std::filesystem::path& path) {
 
 } // namespace
 
+std::filesystem::path machine_wide_leases() {
+  std::error_code ec;
+  // /run/lock exists on every systemd machine; elsewhere /tmp is the one place that all users
+  // share.
+  for (const char* shared : {"/run/lock", "/tmp"})
+    if (::access(shared, W_OK) == 0) {
+      const auto folder = std::filesystem::path(shared) / "hebe";
+      std::filesystem::create_directory(folder, ec);
+      ::chmod(folder.c_str(), 01777); // fails, rightly, where another user made it so already
+      return folder;
+    }
+  return "/tmp/hebe";
+}
+
 Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::string& uuid,
                              const std::string& host, const std::string& since,
                              const std::string& what) {
@@ -48,7 +62,7 @@ Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::str
   // The file is never deleted by us: deleting and locking race. One that vanished in between is
   // made anew.
   for (int attempt = 0; attempt < 5; ++attempt) {
-    lease.fd_ = FileDescriptor(::open(lease.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    lease.fd_ = FileDescriptor(::open(lease.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!lease.fd_) return std::unexpected(io_refusal(errno, "open", lease.path_));
     if (::flock(lease.fd_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return held_by_other(lease.path_);

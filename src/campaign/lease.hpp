@@ -34,4 +34,7 @@ private:
   std::filesystem::path path_;
 };
 
+/// One folder for all users and data roots of this machine (sticky, world-writable).
+[[nodiscard]] std::filesystem::path machine_wide_leases();
+
 } // namespace hebe::campaign

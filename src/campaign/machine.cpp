@@ -69,9 +69,10 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
 
 Result<gpu::Device*> Machine::device() {
   if (device_) return device_.get();
-  if (board_)
+  if (board_) {
+    board_->open_context();
     device_ = std::make_unique<gpu::SimDevice>(*board_, info_);
-  else {
+  } else {
     HEBE_TRY(device_, gpu::open_cuda_device(info_.uuid, *clock_));
   }
   return device_.get();

@@ -31,6 +31,8 @@ std::string variable_or(const evidence::Variables& v, const char* name) {
 }
 } // namespace
 
+void tell(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
 bool interrupted() { return stop_requested != 0; }
 
 void watch_for_interrupt() {
@@ -67,7 +69,9 @@ kernel::WorkerCommand Context::worker() const {
   auto path = (home() / "python").string();
   if (const auto before = variable_or(variables, "PYTHONPATH"); !before.empty())
     path += ":" + before;
-  return {{python, "-m", "hebe.worker"}, {{"PYTHONPATH", path}}};
+  // Without the safe path, a numpy.py or triton.py where the user stands would take the real one's
+  // place.
+  return {{python, "-m", "hebe.worker"}, {{"PYTHONPATH", path}, {"PYTHONSAFEPATH", "1"}}};
 }
 
 Result<campaign::MachineRequest> Context::machine(std::uint64_t seed) const {
@@ -87,17 +91,22 @@ std::vector<std::string> Context::recorded_argv() const {
     if (argv[i] == "--data-root") {
       ++i;
     } else if (!argv[i].starts_with("--data-root=")) {
-      out.push_back(i == 0 ? fs::path(argv[i]).filename().string() : argv[i]);
+      // The program's and the case's folders say where a user keeps their files, not what was run.
+      const bool is_case = i > 0 && argv[i - 1] == "--case";
+      out.push_back(i == 0 || is_case ? fs::path(argv[i]).filename().string() : argv[i]);
     }
   }
   return out;
 }
 
 void Context::log(const std::string& line) const {
-  if (!quiet) fmt::print(stderr, "{}\n", line);
+  if (!quiet) tell(line + "\n");
 }
-void Context::print(const std::string& text) const { fmt::print("{}\n", text); }
-void Context::print_json(const Json& value) const { fmt::print("{}\n", value.dump(2)); }
+void Context::print(const std::string& text) const { std::puts(text.c_str()); }
+void Context::print_json(const Json& value) const {
+  // For display: a file name that is not UTF-8 is shown with replacement characters, not refused.
+  std::puts(value.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
 
 int Context::refused(const Refusal& r) const {
   const auto code = static_cast<int>(exit_code_of(r.code));
@@ -109,7 +118,7 @@ int Context::refused(const Refusal& r) const {
                   {"next", r.next},
                   {"not_written", r.not_written},
                   {"exit", code}}}});
-  fmt::print(stderr, "hebe: {}\n", to_text(r));
+  tell("hebe: " + to_text(r) + "\n");
   return code;
 }
 

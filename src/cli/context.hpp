@@ -46,6 +46,9 @@ struct Command {
 [[nodiscard]] Command run_aa_command();
 [[nodiscard]] Command run_verify_command();
 
+/// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
+void tell(const std::string& text);
+
 /// Set by Ctrl-C.
 [[nodiscard]] bool interrupted();
 void watch_for_interrupt();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 
 extern char** environ;
@@ -105,10 +106,15 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      tell("hebe: the result could not be written to stdout\n");
+      return static_cast<int>(hebe::ExitCode::unfit_environment);
+    }
+    return code;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "hebe: a bug in Hebe: {}\n  please report it with the command you ran\n",
-               e.what());
+    tell(std::string("hebe: a bug in Hebe: ") + e.what() +
+         "\n  please report it with the command you ran\n");
     return static_cast<int>(hebe::ExitCode::bug);
   }
 }

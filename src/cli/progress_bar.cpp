@@ -1,5 +1,7 @@
 #include "cli/progress_bar.hpp"
 
+#include "cli/context.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -12,14 +14,14 @@ ProgressBar::ProgressBar(bool quiet) : quiet_(quiet), terminal_(::isatty(2) == 1
 ProgressBar::~ProgressBar() { clear(); }
 
 void ProgressBar::clear() {
-  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (drawn_) tell("\r\x1b[K");
   drawn_ = false;
 }
 
 void ProgressBar::line(const std::string& text) {
   if (quiet_) return;
   clear();
-  fmt::print(stderr, "{}\n", text);
+  tell(text + "\n");
 }
 
 void ProgressBar::show(const measure::Progress& p) {
@@ -31,13 +33,13 @@ void ProgressBar::show(const measure::Progress& p) {
   last_ = now;
   const auto left = static_cast<long>(p.left.value() + 0.5);
   if (!terminal_) {
-    fmt::print(stderr, "{}: {:.0f} %, {} s left\n", p.stage, 100 * p.done, left);
+    tell(fmt::format("{}: {:.0f} %, {} s left\n", p.stage, 100 * p.done, left));
     return;
   }
   constexpr int kWidth = 32;
   const int full = static_cast<int>(p.done * kWidth);
-  fmt::print(stderr, "\r\x1b[K{:<8} [{:=<{}}{:<{}}] {:3.0f} %  {}:{:02} left", p.stage, "", full,
-             "", kWidth - full, 100 * p.done, left / 60, left % 60);
+  tell(fmt::format("\r\x1b[K{:<8} [{:=<{}}{:<{}}] {:3.0f} %  {}:{:02} left", p.stage, "", full, "",
+                   kWidth - full, 100 * p.done, left / 60, left % 60));
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -14,7 +14,7 @@ struct Options {
   std::string subject = "vector-add", tier = "confirmation-v1";
   std::optional<int> pairs;
   std::optional<double> window, warm_up;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;
   double energy_margin = 0.5, latency_margin = 0.25;
   std::vector<std::string> parameters, options;
   bool redact = false;
@@ -72,7 +72,7 @@ Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
   HEBE_TRY(r.subject, case_named(c, o.subject));
   HEBE_TRY(r.subject.parameters, assignments(o.parameters, "--set"));
   HEBE_TRY(r.subject.options, assignments(o.options, "--option"));
-  HEBE_TRY(r.machine, c.machine(o.seed));
+  HEBE_TRY(r.machine, c.machine(o.seed.value_or(0)));
   r.worker = c.worker();
   r.scratch = c.scratch();
   r.argv = c.recorded_argv();
@@ -188,9 +188,9 @@ Command run_aa_command() {
             app.add_option("--warm-up-seconds", o->warm_up,
                            "at least this long (default: the tier's minimum)");
             app.add_option("--seed", o->seed,
-                           "order of the pairs, phases, resampling, simulated noise")
-                ->check(CLI::NonNegativeNumber)
-                ->capture_default_str();
+                           "of order, phases, resampling and simulated noise (default: random; 0 "
+                           "on the simulated GPU)")
+                ->check(CLI::NonNegativeNumber);
             app.add_option("--energy-margin", o->energy_margin, "equivalence margin in percent")
                 ->capture_default_str()
                 ->check(CLI::Range(1e-6, 50.0));

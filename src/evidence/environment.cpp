@@ -49,7 +49,10 @@ Fact container() {
 
 std::vector<Fact> build_facts() {
   const char* source = "this binary";
-  return {known("hebe.version", kVersion, source), known("hebe.git", kGit, source),
+  return {known("hebe.version", kVersion, source),
+          std::string_view(kGit) == "unknown"
+              ? unknown("hebe.git", source, "not built from a git checkout")
+              : known("hebe.git", kGit, source),
           known("hebe.compiler", kCompiler, source), known("hebe.build_type", kBuildType, source)};
 }
 
@@ -153,7 +156,12 @@ void redact(std::vector<Fact>& facts) {
   for (auto& f : facts) {
     const bool identifies = f.name == "host.name" || f.name == "host.boot_id" ||
                             f.name == "slurm.node" || f.name == "cuda.visible_devices" ||
-                            f.name.ends_with(".uuid");
+                            f.name.ends_with(".uuid") || f.name.ends_with(".pci_bus_id");
+    if (f.name == "run.argv" && f.value.is_array())
+      for (std::size_t i = 1; i < f.value.size(); ++i)
+        if (f.value[i - 1] == "--device") f.value[i] = "(redacted)";
+    if (f.name == "board.processes" && f.value.is_array())
+      for (auto& p : f.value) p["name"] = "(redacted)";
     if (identifies && f.value.is_string())
       f.value = "sha256:" + sha256_hex(f.value.get<std::string>()).substr(0, 16);
   }

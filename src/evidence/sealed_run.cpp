@@ -90,6 +90,7 @@ Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int
   run.directory = day / run.run_id;
   const auto temporary = day / fmt::format("{}{}-{}", kUnsealedPrefix, run.run_id, ::getpid());
 
+  bool sealed = false;
   const auto write_all = [&]() -> Status {
     step("make the day's folder");
     HEBE_CHECK(make_directories(day));
@@ -109,14 +110,22 @@ Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int
     step("rename");
     fs::rename(temporary, run.directory, ec);
     if (ec) return std::unexpected(io_refusal(ec.value(), "rename", run.directory));
+    sealed = true;
     step("sync the day's folder");
-    return sync_directory(day);
+    // Up to runs/: a new month's folder is only as durable as its parent's entry for it.
+    for (auto folder = day; folder != root.path() && folder.has_relative_path();
+         folder = folder.parent_path())
+      HEBE_CHECK(sync_directory(folder));
+    return {};
   };
   if (auto written = write_all(); !written) {
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
     auto refusal = std::move(written).error();
-    refusal.not_written = run.directory.string();
+    if (sealed)
+      refusal.what += "; the run is sealed, but a power cut could still lose it";
+    else
+      refusal.not_written = run.directory.string();
     return std::unexpected(std::move(refusal));
   }
   return run;

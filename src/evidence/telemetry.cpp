@@ -101,9 +101,9 @@ std::optional<std::int64_t> window_at(std::span<const measure::Window> windows, 
   return it->reading.index;
 }
 
-arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples,
-                                 std::span<const measure::Window> windows,
-                                 const measure::Acquisition& a) {
+arrow::Result<std::shared_ptr<arrow::Table>> table_of(std::span<const meter::AlignedSample> samples,
+                                                      std::span<const measure::Window> windows,
+                                                      const measure::Acquisition& a) {
   Columns c;
   for (const auto& s : samples)
     ARROW_RETURN_NOT_OK(c.add_power(a.samples.name, s, window_at(windows, s.t_mono_ns)));
@@ -111,7 +111,13 @@ arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples,
     for (const auto* b : {&w.reading.begin, &w.reading.end})
       ARROW_RETURN_NOT_OK(c.add_boundary(a.counter.name, *b, w.reading.index));
   ARROW_ASSIGN_OR_RAISE(auto arrays, c.finish());
-  const auto table = arrow::Table::Make(telemetry_schema(a), arrays);
+  return arrow::Table::Make(telemetry_schema(a), arrays);
+}
+
+arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples,
+                                 std::span<const measure::Window> windows,
+                                 const measure::Acquisition& a) {
+  ARROW_ASSIGN_OR_RAISE(auto table, table_of(samples, windows, a));
   ARROW_ASSIGN_OR_RAISE(auto stream, arrow::io::BufferOutputStream::Create());
   const auto properties =
       parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
@@ -180,6 +186,31 @@ samples_from_parquet(std::string_view bytes, const std::string& source, std::str
   }
   std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.t_mono_ns < b.t_mono_ns; });
   return out;
+}
+
+Status telemetry_agrees(std::string_view bytes, std::span<const meter::AlignedSample> samples,
+                        std::span<const measure::Window> windows, const measure::Acquisition& a,
+                        std::string_view where) {
+  const auto stored = read(bytes);
+  if (!stored.ok()) return arrow_refusal(stored.status(), where);
+  const auto expected = table_of(samples, windows, a);
+  if (!expected.ok()) return arrow_refusal(expected.status(), where);
+  for (int i = 0; i < (*expected)->num_columns(); ++i) {
+    const auto& name = (*expected)->field(i)->name();
+    const auto column = (*stored)->GetColumnByName(name);
+    if (column == nullptr || !column->Equals((*expected)->column(i)))
+      return refuse(RefusalCode::analysis_mismatch,
+                    "column " + name + " does not follow from the samples and windows", {},
+                    std::string(where));
+  }
+  for (const auto& [key, value] :
+       {std::pair<std::string, std::string>("provenance", name_of(a.provenance)),
+        {"primary_source", a.samples.name},
+        {"cross_check_source", a.counter.name}})
+    if ((*stored)->schema()->metadata()->Get(key).ValueOr("") != value)
+      return refuse(RefusalCode::analysis_mismatch, "metadata " + key + " is not " + value, {},
+                    std::string(where));
+  return {};
 }
 
 } // namespace hebe::evidence

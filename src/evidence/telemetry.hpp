@@ -18,4 +18,11 @@ namespace hebe::evidence {
 [[nodiscard]] Result<std::vector<meter::AlignedSample>>
 samples_from_parquet(std::string_view bytes, const std::string& source, std::string_view where);
 
+/// Every row and column against what samples and windows give: analysis_mismatch otherwise.
+[[nodiscard]] Status telemetry_agrees(std::string_view bytes,
+                                      std::span<const meter::AlignedSample> samples,
+                                      std::span<const measure::Window> windows,
+                                      const measure::Acquisition& acquisition,
+                                      std::string_view where);
+
 } // namespace hebe::evidence

@@ -6,6 +6,7 @@
 #include "evidence/sealed_run.hpp"
 #include "evidence/telemetry.hpp"
 #include "kernel/artifact_store.hpp"
+#include "measure/consistency.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,15 @@
 namespace hebe::evidence {
 namespace fs = std::filesystem;
 namespace {
+
+// Prose carries rounded numbers, whose last digit another libm may turn: only the words are
+// compared.
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char c) {
+    return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.' || c == 'e';
+  });
+  return text;
+}
 
 class Verification {
 public:
@@ -118,6 +128,16 @@ private:
     return out;
   }
 
+  Status environment_agrees(const Json& environment, Provenance provenance) const {
+    for (const auto& f : environment.at("facts"))
+      if (f.at("name") == "board.provenance" && f.value("value", Json()) != name_of(provenance))
+        return refuse(RefusalCode::analysis_mismatch,
+                      fmt::format("the environment's board is {}, the windows are {}",
+                                  f.value("value", Json()).dump(), name_of(provenance)),
+                      {}, path("environment.json"));
+    return {};
+  }
+
   Status recompute() {
     HEBE_TRY(const auto plan_json, parse_json(files_.at("plan.json"), path("plan.json")));
     HEBE_TRY(const auto plan, measure::plan_from(plan_json, path("plan.json")));
@@ -158,6 +178,11 @@ private:
                                 manifest_.at("provenance").get<std::string>(),
                                 name_of(acquisition.provenance)),
                     {}, path("manifest.json"));
+    HEBE_CHECK(environment_agrees(environment, acquisition.provenance));
+    if (auto consistent = measure::check_consistency(plan, acquisition, windows); !consistent) {
+      consistent.error().where = path("windows.jsonl");
+      return consistent;
+    }
     if (auto judged = measure::judge_windows(windows, samples, plan, acquisition); !judged) {
       judged.error().where = path("windows.jsonl");
       return judged;
@@ -176,16 +201,20 @@ private:
       return refuse(RefusalCode::analysis_mismatch,
                     "recomputed from the samples, the analysis differs at " + where, {},
                     path("analysis.json"));
+    HEBE_CHECK(telemetry_agrees(files_.at("telemetry.parquet"), samples, windows, acquisition,
+                                path("telemetry.parquet")));
     report_.passed.push_back("analysis: recomputed from the samples, verdict " +
                              stored.at("verdict").get<std::string>());
     report_.analysis = stored;
-    cubins_ = {plan.cubins[0], plan.cubins[1]};
+    artifacts_["cubin"] = plan.cubins[0];
+    for (const auto& [kind, digest] : plan.subject.at("artifacts").items())
+      artifacts_[kind] = digest.get<std::string>();
     return {};
   }
 
   void artifacts() {
     const auto root = root_of_run(report_.directory);
-    if (cubins_.empty()) return;
+    if (artifacts_.empty()) return;
     std::error_code ec;
     if (!root || !fs::is_directory(root->path() / "artifacts", ec)) {
       report_.not_checked.push_back(
@@ -193,21 +222,24 @@ private:
       return;
     }
     const kernel::ArtifactStore store(root->path());
-    for (const auto& digest : cubins_) {
+    int whole = 0;
+    for (const auto& [kind, digest] : artifacts_) {
       if (!store.has(digest)) {
-        report_.not_checked.push_back("cubin " + digest + ": not in this data root");
+        report_.not_checked.push_back(kind + " " + digest + ": not in this data root");
       } else if (auto blob = store.get(digest); !blob) {
         problem(blob.error());
       } else {
-        report_.passed.push_back("cubin " + digest);
+        ++whole;
       }
     }
+    if (whole > 0)
+      report_.passed.push_back(fmt::format("artifacts: {} of {}", whole, artifacts_.size()));
   }
 
   VerifyReport report_;
   Json manifest_;
   std::map<std::string, std::string> files_;
-  std::set<std::string> cubins_;
+  std::map<std::string, std::string> artifacts_; ///< kind to digest
 };
 
 } // namespace
@@ -237,7 +269,14 @@ std::string first_difference(const Json& stored, const Json& now, const std::str
     return fmt::format("{}: stored {}, recomputed {}", path, stored.dump(), now.dump());
   if (stored.is_object()) {
     for (const auto& [key, value] : stored.items()) {
-      if (key == "evidence" || key == "reason" || key == "unavailable") continue;
+      if (value.is_string() && now.contains(key) && now.at(key).is_string() &&
+          (key == "evidence" || key == "reason")) {
+        if (without_digits(value.get<std::string>()) !=
+            without_digits(now.at(key).get<std::string>()))
+          return fmt::format("{}/{}: stored {}, recomputed {}", path, key, value.dump(),
+                             now.at(key).dump());
+        continue;
+      }
       if (!now.contains(key)) return path + "/" + key + ": not recomputed";
       if (auto d = first_difference(value, now.at(key), path + "/" + key); !d.empty()) return d;
     }

@@ -22,7 +22,7 @@ struct VerifyReport {
 [[nodiscard]] Result<VerifyReport> verify_run(const std::filesystem::path& directory);
 
 /// Where two JSON values differ by more than rounding: numbers within 1e-6 relative (another libm),
-/// everything else exactly; prose under "evidence" and "reason" is not compared. Empty: they agree.
+/// everything else exactly; of prose under "evidence" and "reason" the words. Empty: they agree.
 [[nodiscard]] std::string first_difference(const Json& stored, const Json& recomputed,
                                            const std::string& path = "");
 

@@ -1,5 +1,7 @@
 #include "gpu/cuda_device.hpp"
 
+#include "gpu/cuda_driver.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,10 +77,13 @@ struct CudaGraph final : Graph {
   const CudaDriver* d = nullptr;
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
+  CUstream stream = nullptr;
   CudaGraph() = default;
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
   ~CudaGraph() override {
+    if (stream != nullptr)
+      d->p_cuStreamSynchronize(stream); // an interrupted run leaves replays in flight
     if (exec != nullptr) d->p_cuGraphExecDestroy(exec);
     if (graph != nullptr) d->p_cuGraphDestroy(graph);
   }
@@ -175,6 +180,10 @@ public:
       return refuse(RefusalCode::bad_spec,
                     fmt::format("the cubin is for sm_{}, the GPU is sm_{}", spec.arch, info_.arch),
                     "compile the case for this GPU");
+    if (spec.profile_scratch.bytes > 0)
+      return refuse(RefusalCode::bad_spec,
+                    "the kernel is instrumented: it needs a profile scratch buffer",
+                    "compile it without Proton's instrumentation");
     auto k = std::make_unique<CudaKernel>();
     k->d = &d_;
     k->spec = &spec;
@@ -182,6 +191,10 @@ public:
     HEBE_CHECK(d_.check(d_.p_cuModuleGetFunction(&k->function, k->module, spec.entry.c_str()),
                         "cuModuleGetFunction"));
     HEBE_CHECK(configure_shared_memory(*k));
+    if (spec.num_ctas == 16)
+      HEBE_CHECK(d_.check(d_.p_cuFuncSetAttribute(
+                              k->function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+                          "cuFuncSetAttribute"));
     if (const auto bytes = spec.programs() * spec.num_ctas * spec.global_scratch.bytes; bytes > 0) {
       HEBE_TRY(k->scratch, allocate({bytes}));
     }
@@ -198,7 +211,7 @@ public:
       return d_.check(d_.p_cuFuncGetAttribute(&out, which, k.function), "cuFuncGetAttribute");
     };
     HEBE_CHECK(read_attribute(o.registers, CU_FUNC_ATTRIBUTE_NUM_REGS));
-    HEBE_CHECK(read_attribute(o.spill_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+    HEBE_CHECK(read_attribute(o.local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
     HEBE_CHECK(read_attribute(o.static_shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
     HEBE_CHECK(read_attribute(o.max_threads_per_block, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
     HEBE_CHECK(d_.check(d_.p_cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -217,6 +230,7 @@ public:
                                                        std::uint32_t launches) override {
     auto g = std::make_unique<CudaGraph>();
     g->d = &d_;
+    g->stream = stream_;
     HEBE_CHECK(d_.check(d_.p_cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                         "cuStreamBeginCapture"));
     Status launched;

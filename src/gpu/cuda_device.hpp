@@ -3,7 +3,6 @@
 // difference would partly be ours.
 #pragma once
 
-#include "gpu/cuda_driver.hpp"
 #include "gpu/device.hpp"
 
 namespace hebe::gpu {

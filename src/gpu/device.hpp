@@ -54,7 +54,7 @@ public:
 };
 
 struct Occupancy {
-  int registers = 0, spill_bytes = 0, static_shared_bytes = 0, max_threads_per_block = 0;
+  int registers = 0, local_bytes = 0, static_shared_bytes = 0, max_threads_per_block = 0;
   int blocks_per_multiprocessor = 0;
 };
 

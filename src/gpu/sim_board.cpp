@@ -83,9 +83,12 @@ SimBoard::SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed,
 }
 
 std::optional<Fault> SimBoard::active(FaultKind kind, Instant at) const {
+  std::optional<Fault> latest; // of several of a kind, the one that began last
   for (const auto& fault : faults_)
-    if (fault.kind == kind && at >= start_ + to_nanos(fault.after)) return fault;
-  return std::nullopt;
+    if (fault.kind == kind && at >= start_ + to_nanos(fault.after) &&
+        (!latest || fault.after > latest->after))
+      latest = fault;
+  return latest;
 }
 
 double SimBoard::static_watts(double celsius) const {
@@ -151,9 +154,19 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
 Instant SimBoard::idle_from() const { return std::max(clock_.now(), segments_.back().end); }
 
 const SimBoard::Segment* SimBoard::segment_at(Instant t) const {
-  auto it = std::upper_bound(segments_.begin(), segments_.end(), t,
-                             [](Instant at, const Segment& s) { return at < s.end; });
-  return it == segments_.end() ? nullptr : &*it;
+  // The first segment that ends after t. Look-ups move little, so it is sought from the last one.
+  auto i = std::min(last_segment_, segments_.size());
+  for (int steps = 0; steps < 16 && i < segments_.size() && segments_[i].end <= t; ++steps) ++i;
+  for (int steps = 0; steps < 16 && i > 0 && segments_[i - 1].end > t; ++steps) --i;
+  const bool found =
+      (i == segments_.size() || segments_[i].end > t) && (i == 0 || segments_[i - 1].end <= t);
+  if (!found)
+    i = static_cast<std::size_t>(
+        std::upper_bound(segments_.begin(), segments_.end(), t,
+                         [](Instant at, const Segment& s) { return at < s.end; }) -
+        segments_.begin());
+  last_segment_ = i;
+  return i == segments_.size() ? nullptr : &segments_[i];
 }
 
 double SimBoard::joules_until(Instant t) const {

@@ -10,7 +10,6 @@
 #include "core/units.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +47,7 @@ struct Work {
 /// Everything that can be made to go wrong, each at a given time after the start.
 enum class FaultKind {
   counter_frozen,      ///< the energy counter stops advancing
-  counter_backwards,   ///< it loses 50 J
+  counter_backwards,   ///< it loses 5 kJ
   counter_reset,       ///< it restarts from 0
   counter_unsupported, ///< the driver answers NOT_SUPPORTED
   samples_frozen,      ///< the sample buffer repeats one value
@@ -91,6 +90,7 @@ public:
   /// The instant the enqueued work ends (not before now).
   [[nodiscard]] Instant idle_from() const;
   void open_context();
+  [[nodiscard]] bool has_context() const { return has_context_; }
 
   /// Exact energy of [from, to], to <= now or the end of the enqueued work.
   [[nodiscard]] Joules energy(Instant from, Instant to) const;
@@ -125,7 +125,8 @@ private:
   std::vector<Fault> faults_;
   Philox noise_;
   Instant start_;
-  mutable std::deque<Segment> segments_; ///< idle time is filled in when somebody looks
+  mutable std::vector<Segment> segments_; ///< idle time is filled in when somebody looks
+  mutable std::size_t last_segment_ = 0;  ///< where the last look-up ended: meters look nearby
   double wander_ = 0;
   bool has_context_ = false;
 };

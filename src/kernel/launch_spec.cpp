@@ -45,6 +45,12 @@ Result<Argument> argument_from(const Json& j) {
     return a;
   }
   a.shape = j.at("shape").get<std::vector<std::int64_t>>();
+  std::uint64_t bytes = size_of(a.dtype);
+  for (const auto extent : a.shape)
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) ||
+        bytes > (1ULL << 60))
+      return refuse(RefusalCode::bad_spec, "buffer \"" + a.name + "\" is larger than any memory",
+                    "make its shape smaller");
   const auto role = j.at("role").get<std::string>();
   a.role = role == "in" ? Role::in : role == "out" ? Role::out : Role::inout;
   if (const auto& init = j.at("init"); !init.is_null()) {
@@ -108,6 +114,9 @@ Result<LaunchSpec> LaunchSpec::from_json(const Json& j, std::string_view where) 
   if (!j.at("work").is_null()) {
     HEBE_TRY(s.work, work_from(j.at("work")));
   }
+  if (std::uint64_t{s.grid[0]} * s.num_ctas > 0x7FFFFFFF)
+    return refuse(RefusalCode::bad_spec, "grid x times num_ctas is beyond 2^31 - 1",
+                  "make the grid smaller", std::string(where));
   if (s.programs() == 0)
     return refuse(RefusalCode::bad_spec, "the grid has a zero dimension: nothing would be launched",
                   "give every grid dimension at least 1", std::string(where));

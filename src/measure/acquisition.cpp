@@ -45,6 +45,7 @@ Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter, bo
   if (!drains.empty()) a.clock_offset_ns = drains.front().offset_ns;
   if (!virtual_clock) a.sampler_cpu_share = run.sampler.cpu / run.wall;
   a.wall = run.wall;
+  a.errors = run.errors;
   return a;
 }
 
@@ -64,12 +65,13 @@ Json to_json(const Acquisition& a) {
           {"meter",
            {{"sample_period_s", a.behaviour.sample_period.value()},
             {"lag_s", a.behaviour.lag.value()},
-            {"counter_period_s", a.behaviour.counter_period.value()}}},
+            {"counter_period_assumed_s", a.behaviour.counter_period.value()}}},
           {"reference",
            {{"latency_a_s", a.reference.latency[0].value()},
             {"latency_b_s", a.reference.latency[1].value()},
             {"temperature_c", t ? Json(*t) : Json(nullptr)},
-            {"power_limit_w", a.reference.power_limit.value()}}},
+            {"power_limit_w",
+             a.reference.power_limit ? Json(a.reference.power_limit->value()) : Json(nullptr)}}},
           {"clock",
            {{"offset_ns", json_integer(a.clock_offset_ns)},
             {"largest_offset_change_ns", json_integer(a.largest_offset_change_ns)},
@@ -80,7 +82,8 @@ Json to_json(const Acquisition& a) {
             {"cpu_share_ratio", a.sampler_cpu_share ? Json(*a.sampler_cpu_share) : Json(nullptr)}}},
           {"wall_s", a.wall.value()},
           {"check", a.check},
-          {"occupancy", a.occupancy}};
+          {"occupancy", a.occupancy},
+          {"errors", a.errors}};
 }
 
 namespace {
@@ -103,11 +106,11 @@ Result<Acquisition> read_acquisition(const Json& j, std::string_view where) {
   }
   const auto& m = j.at("meter");
   a.behaviour = {Seconds(m.at("sample_period_s")), Seconds(m.at("lag_s")),
-                 Seconds(m.at("counter_period_s"))};
+                 Seconds(m.at("counter_period_assumed_s"))};
   const auto& r = j.at("reference");
   a.reference.latency = {Seconds(r.at("latency_a_s")), Seconds(r.at("latency_b_s"))};
   if (!r.at("temperature_c").is_null()) a.reference.temperature_c = r.at("temperature_c");
-  a.reference.power_limit = Watts(r.at("power_limit_w"));
+  if (!r.at("power_limit_w").is_null()) a.reference.power_limit = Watts(r.at("power_limit_w"));
   const auto& c = j.at("clock");
   HEBE_TRY(a.clock_offset_ns, integer_from(c.at("offset_ns"), where));
   HEBE_TRY(a.largest_offset_change_ns, integer_from(c.at("largest_offset_change_ns"), where));
@@ -122,6 +125,7 @@ Result<Acquisition> read_acquisition(const Json& j, std::string_view where) {
   a.wall = Seconds(j.at("wall_s"));
   a.check = j.at("check");
   a.occupancy = j.at("occupancy");
+  a.errors = j.at("errors");
   return a;
 }
 } // namespace

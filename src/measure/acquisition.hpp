@@ -20,6 +20,7 @@ struct Acquisition {
   Seconds wall{0};
   Json check;     ///< of outputs, inputs and canaries, before the warm-up
   Json occupancy; ///< per arm, or unavailable
+  Json errors;    ///< whether ECC, Xid and foreign processes could be watched
 };
 
 [[nodiscard]] Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter,

@@ -57,14 +57,15 @@ Result<Json> pairs_needed_json(double spread) {
 struct Extremes {
   double worst_disagreement = 0, worst_idle_s = 0, worst_gap_s = 0, lowest_coverage = 1;
   std::optional<double> coldest, warmest;
-  double capped_s = 0;
-  int failed_windows = 0;
+  std::optional<double> capped_s;
+  int failed_windows = 0, failed_pairs = 0;
 };
 
 Extremes extremes_of(std::span<const Window> windows) {
   Extremes x;
   for (const auto& w : windows) {
     x.failed_windows += w.passed() ? 0 : 1;
+    x.failed_pairs += w.reading.position == 1 && !w.pair_accepted ? 1 : 0;
     if (!w.pair_accepted) continue;
     if (w.estimate.mean_power && w.estimate.counter_power)
       x.worst_disagreement = std::max(
@@ -80,7 +81,7 @@ Extremes extremes_of(std::span<const Window> windows) {
     }
     const auto &from = w.reading.begin.throttle.power_cap_ns,
                &to = w.reading.end.throttle.power_cap_ns;
-    if (from && to) x.capped_s += static_cast<double>(*to - *from) * 1e-9;
+    if (from && to) x.capped_s = x.capped_s.value_or(0) + static_cast<double>(*to - *from) * 1e-9;
   }
   return x;
 }
@@ -106,6 +107,16 @@ std::vector<Condition> conditions_for(const Plan& plan, const Acquisition& a, co
       {"provenance is measured", a.provenance == Provenance::measured,
        std::string(name_of(a.provenance))},
       {"warm-up settled", a.warm_up.stable, fmt::format("{:.1f} s", a.warm_up.duration.value())},
+      {"few attempts failed", x.failed_pairs <= plan.tier.max_failed_pairs * plan.pairs,
+       fmt::format("{} of {} planned pairs' attempts failed a gate, allowed {}", x.failed_pairs,
+                   plan.pairs, plan.tier.max_failed_pairs * plan.pairs)},
+      {"margins within the tier's",
+       plan.margins.energy_percent <= plan.tier.max_energy_margin &&
+           plan.margins.latency_percent <= plan.tier.max_latency_margin,
+       fmt::format("energy {} %, latency {} %", plan.margins.energy_percent,
+                   plan.margins.latency_percent)},
+      {"other processes could be seen", a.errors.value("processes", Json()).is_string(),
+       a.errors.value("processes", Json()).dump()},
       {"every planned pair accepted", pairs == static_cast<std::size_t>(plan.pairs),
        fmt::format("{} of {}, {} windows failed a gate", pairs, plan.pairs, x.failed_windows)},
       {"arms are one cubin", plan.cubins[0] == plan.cubins[1], plan.cubins[0]},
@@ -184,10 +195,10 @@ Status judge_windows(std::vector<Window>& windows, std::span<const meter::Aligne
   for (std::size_t i = 0; i < windows.size(); i += 2) {
     auto &first = windows[i], &second = windows[i + 1];
     second.gates.push_back(judge_pair_drift(first.reading, second.reading, plan.tier));
-    first.pair_accepted = second.pair_accepted = first.passed() && second.passed();
-    if (first.pair_accepted && !accepted.insert(first.reading.pair).second)
-      return refuse(RefusalCode::bad_schema,
-                    fmt::format("pair {} was accepted twice", first.reading.pair));
+    // The first attempt that passes counts; samples that came late may let an earlier one pass as
+    // well.
+    first.pair_accepted = second.pair_accepted =
+        first.passed() && second.passed() && accepted.insert(first.reading.pair).second;
   }
   return {};
 }
@@ -256,13 +267,14 @@ Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acq
             {"windows",
              {{"attempted", windows.size()},
               {"failed_a_gate", x.failed_windows},
+              {"failed_pairs", x.failed_pairs},
               {"largest_meter_disagreement_ratio", x.worst_disagreement},
               {"largest_idle_s", x.worst_idle_s},
               {"largest_sample_gap_s", x.worst_gap_s},
               {"lowest_coverage_ratio", x.lowest_coverage},
               {"coldest_c", number(x.coldest)},
               {"warmest_c", number(x.warmest)},
-              {"power_capped_s", x.capped_s}}},
+              {"power_capped_s", number(x.capped_s)}}},
             {"sampler_cpu_share_ratio", number(a.sampler_cpu_share)}};
   return r;
 }

@@ -20,14 +20,16 @@ double p_against_below(double distance, double standard_error, double df) {
 
 double log_margin(double percent) { return std::log1p(percent / 100); }
 
-Result<Tost> tost(std::span<const double> x, double margin, double alpha) {
+Result<Tost> tost(std::span<const double> x, double margin, double alpha, int estimated_means) {
+  HEBE_CHECK(check_sample(x, static_cast<std::size_t>(estimated_means) + 1));
   HEBE_TRY(const Summary s, summarise(x));
   HEBE_CHECK(check_positive("the equivalence margin", margin));
   HEBE_CHECK(check_fraction("alpha", alpha));
-  const double n = static_cast<double>(s.n), standard_error = s.sd / std::sqrt(n);
+  const double n = static_cast<double>(s.n), df = n - estimated_means;
+  const double standard_error = s.sd * std::sqrt((n - 1) / df) / std::sqrt(n);
   Tost result;
-  result.p_lower = p_against_below(s.mean + margin, standard_error, n - 1);
-  result.p_upper = p_against_below(margin - s.mean, standard_error, n - 1);
+  result.p_lower = p_against_below(s.mean + margin, standard_error, df);
+  result.p_upper = p_against_below(margin - s.mean, standard_error, df);
   result.p = std::max(result.p_lower, result.p_upper);
   result.equivalent = result.p < alpha;
   return result;

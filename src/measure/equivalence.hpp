@@ -24,6 +24,8 @@ struct Tost {
 /// 15:657). All values equal: p is 0 if that value is inside the margin, else 1. Errors:
 /// bad_argument for n < 2, a value that is not finite, a margin that is not above 0, alpha outside
 /// (0, 1).
-[[nodiscard]] Result<Tost> tost(std::span<const double> x, double margin, double alpha = 0.05);
+/// `estimated_means` as in t_interval.
+[[nodiscard]] Result<Tost> tost(std::span<const double> x, double margin, double alpha = 0.05,
+                                int estimated_means = 1);
 
 } // namespace hebe::measure

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hebe::measure {
 namespace {
@@ -15,11 +16,35 @@ constexpr Seconds kIdleBefore{
     0.6}; // idle before the first launch: the checks' own work has passed the meter
 constexpr Seconds kTrial{3};           // of the warm-up, for the meter's own check
 constexpr Seconds kBlock{1};           // an arm's turn in the warm-up
+constexpr Seconds kLongestWait{3};     // for the samples behind the last window
 constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in the driver's buffer
-constexpr double kPreRollLags = 5;     // PROTOCOL: pre-roll at least five lags
-constexpr Seconds kShortestPreRoll{0.25};
 
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
+
+} // namespace
+
+bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  if (blocks.empty()) return false;
+  const auto from = blocks.back().end_ns - to_nanos(tier.settle_span).count();
+  std::array<std::vector<double>, 2> power;
+  std::vector<double> temperature;
+  for (const auto& b : blocks) {
+    if (b.end_ns < from) continue;
+    if (b.power) power[static_cast<std::size_t>(b.arm)].push_back(b.power->value());
+    if (b.temperature_c) temperature.push_back(static_cast<double>(*b.temperature_c));
+  }
+  for (const auto& p : power) {
+    if (p.size() < 2) return false; // one block cannot show that it stands still
+    const auto [low, high] = std::minmax_element(p.begin(), p.end());
+    if (*high / *low - 1 > tier.settle_power) return false;
+  }
+  // An unknown temperature is stable only where drift is not judged.
+  if (temperature.empty()) return !tier.max_job_drift;
+  const auto [low, high] = std::minmax_element(temperature.begin(), temperature.end());
+  return *high - *low <= tier.settle_temperature.value();
+}
+
+namespace {
 
 class Run {
 public:
@@ -51,18 +76,24 @@ private:
 
   Status remember_board() {
     if (auto limit = meter_.power_limit(); limit) raw_.reference.power_limit = *limit;
-    if (auto errors = meter_.uncorrected_errors(); errors) errors_before_ = *errors;
-    (void)meter_.new_xid_events(); // events from before the run are not ours
-    HEBE_TRY(const auto processes, meter_.processes());
-    // Our own context may be listed under a pid of another namespace, so the set is remembered.
-    for (const auto& p : processes) known_pids_.push_back(p.pid);
+    if (auto errors = meter_.uncorrected_errors(); errors)
+      errors_before_ = *errors;
+    else
+      ecc_reason_ = errors.error().what;
+    const auto xid = meter_.new_xid_events(); // events from before the run are not ours
+    raw_.errors = {
+        {"ecc", errors_before_ ? Json("none seen") : Json{{"unavailable", ecc_reason_}}},
+        {"xid", xid ? Json("none seen") : Json{{"unavailable", xid.error().what}}},
+        {"processes", supervision_.own_pids.empty()
+                          ? Json{{"unavailable", "the driver does not list even our own process"}}
+                          : Json("none but ours")}};
     return {};
   }
 
   Status board_still_fit() {
     HEBE_TRY(const auto processes, meter_.processes());
     for (const auto& p : processes)
-      if (std::find(known_pids_.begin(), known_pids_.end(), p.pid) == known_pids_.end())
+      if (!supervision_.own_pids.contains(p.pid))
         return refuse(RefusalCode::gpu_busy,
                       fmt::format("process {} ({}) began to use the GPU during the run", p.pid,
                                   p.name.empty() ? "name unknown" : p.name),
@@ -89,24 +120,26 @@ private:
   }
 
   // Replays `arm` until `length` of its own device time has passed; what is still queued of another
-  // arm completes first.
+  // arm completes first. What a replay takes beyond its typical time is idleness (the host came too
+  // late): it is no pre-roll, and after a long one the pre-roll begins anew.
   struct Stretch {
-    Seconds device{0}, idle_before{0};
+    Seconds device{0}, idle{0};
     std::int64_t replays = 0;
     Completion last;
   };
   Result<Stretch> replay_for(int arm, Seconds length) {
+    constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
+    const auto typical = arms_.replay_time[static_cast<std::size_t>(arm)];
     Stretch s;
-    while (s.replays == 0 || s.device < length) {
+    for (int restarts = 0; s.replays == 0 || s.device < length;) {
       HEBE_CHECK(fill(arm));
       HEBE_TRY(s.last, stream_->complete());
       if (s.last.arm != arm) continue;
-      if (s.last.first) { // its time includes whatever the GPU idled before it
-        const auto typical = arms_.replay_time[static_cast<std::size_t>(arm)];
-        s.idle_before = Seconds(std::max(0.0, (s.last.since_previous - typical).value()));
-      }
-      s.device += s.last.since_previous;
+      const Seconds idle(std::max(0.0, (s.last.since_previous - typical).value()));
+      s.idle += idle;
+      s.device += s.last.since_previous - idle;
       ++s.replays;
+      if (idle > plan_.tier.max_idle && restarts++ < kMostRestarts) s.device = Seconds(0);
     }
     return s;
   }
@@ -138,7 +171,7 @@ private:
       }
       report("warm-up", raw_.warm_up.duration);
       if (!meter_checked || raw_.warm_up.duration < plan_.warm_up) continue;
-      raw_.warm_up.stable = is_stable(ns(now));
+      raw_.warm_up.stable = has_settled(raw_.warm_up.blocks, plan_.tier);
       if (raw_.warm_up.stable) break;
       if (raw_.warm_up.duration < longest) continue;
       if (plan_.tier.is_evidence) return not_settled();
@@ -154,7 +187,7 @@ private:
   void add_block(int arm, const Stretch& s, std::int64_t begin_ns,
                  const meter::Boundary& boundary) {
     const auto a = static_cast<std::size_t>(arm);
-    arms_.replay_time[a] = s.device / static_cast<double>(s.replays);
+    arms_.replay_time[a] = (s.device + s.idle) / static_cast<double>(s.replays);
     WarmUpBlock block{arm, ns(s.last.at), arms_.replay_time[a] / arms_.launches_per_replay[a],
                       std::nullopt, std::nullopt};
     if (boundary.temperature_c) block.temperature_c = *boundary.temperature_c;
@@ -176,41 +209,18 @@ private:
     const auto record = sampler_.record();
     HEBE_TRY(raw_.behaviour,
              check_meter({record.samples, load_begin_ns, begin, end, raw_.reference.power_limit}));
-    pre_roll_ =
-        Seconds(std::max(kPreRollLags * raw_.behaviour.lag.value(), kShortestPreRoll.value()));
+    pre_roll_ = std::max(pre_roll_for(raw_.behaviour), kSamplesArrive);
     return {};
-  }
-
-  bool is_stable(std::int64_t now_ns) const {
-    const auto from = now_ns - to_nanos(plan_.tier.settle_span).count();
-    std::array<std::vector<double>, 2> power;
-    std::vector<double> temperature;
-    for (const auto& b : raw_.warm_up.blocks) {
-      if (b.end_ns < from) continue;
-      if (b.power) power[static_cast<std::size_t>(b.arm)].push_back(b.power->value());
-      if (b.temperature_c) temperature.push_back(static_cast<double>(*b.temperature_c));
-    }
-    const auto range = [](const std::vector<double>& v) {
-      const auto [low, high] = std::minmax_element(v.begin(), v.end());
-      return std::pair(*low, *high);
-    };
-    for (const auto& p : power) {
-      if (p.empty()) return false;
-      if (const auto [low, high] = range(p); high / low - 1 > plan_.tier.settle_power) return false;
-    }
-    if (temperature.empty())
-      return !plan_.tier.max_job_drift; // unknown is stable only where drift is not judged
-    const auto [low, high] = range(temperature);
-    return high - low <= plan_.tier.settle_temperature.value();
   }
 
   Status not_settled() const {
     const auto& b = raw_.warm_up.blocks.back();
     return refuse(RefusalCode::not_stable,
-                  fmt::format("after {:.0f} s of warm-up the board had not settled (last: {:.1f} "
+                  fmt::format("after {:.0f} s of warm-up the board had not settled (last: {} "
                               "W, {} C); {} needs power "
                               "within {} % and temperature within {} C over {} s",
-                              raw_.warm_up.duration.value(), b.power ? b.power->value() : 0.0,
+                              raw_.warm_up.duration.value(),
+                              b.power ? fmt::format("{:.1f}", b.power->value()) : "unknown",
                               b.temperature_c ? std::to_string(*b.temperature_c) : "unknown",
                               plan_.tier.name, 100 * plan_.tier.settle_power,
                               plan_.tier.settle_temperature.value(),
@@ -221,11 +231,15 @@ private:
 
   // --- pairs -------------------------------------------------------------------------------------
 
+  // One replay more than the warm-up's latency asks for: noise must not make a window too short.
+  // A little longer than asked: a board that speeds up by a percent must not make windows too
+  // short.
   void fix_windows() {
+    constexpr double kReserve = 1.02;
     for (std::size_t a = 0; a < 2; ++a)
-      replays_[a] =
-          std::max<std::int64_t>(static_cast<std::int64_t>(ReplayStream::kDepth) + 1,
-                                 std::llround(std::ceil(plan_.window / arms_.replay_time[a])));
+      replays_[a] = std::max<std::int64_t>(
+          static_cast<std::int64_t>(ReplayStream::kDepth) + 1,
+          std::llround(std::ceil(kReserve * (plan_.window / arms_.replay_time[a]))));
     if (plan_.cubins[0] == plan_.cubins[1])
       replays_[0] = replays_[1] = std::max(replays_[0], replays_[1]);
   }
@@ -252,8 +266,12 @@ private:
       report("pairs", Seconds(0));
       if (t + 1 < turns_.size()) continue;
       // The last one: its samples are awaited with the GPU busy, as a retry may follow.
-      HEBE_TRY(const auto waited, replay_for(after, kSamplesArrive));
-      (void)waited;
+      const auto end_ns = raw_.windows.back().reading.end_ns;
+      for (Seconds waited{0}; waited < kLongestWait; waited += kSamplesArrive) {
+        HEBE_CHECK(replay_for(after, kSamplesArrive));
+        sampler_.drain_now();
+        if (!sampler_.between(end_ns, std::numeric_limits<std::int64_t>::max()).empty()) break;
+      }
       HEBE_CHECK(judge_finished());
     }
     return {};
@@ -273,9 +291,9 @@ private:
     r.launches_per_replay = arms_.launches_per_replay[a];
     r.replays = replays_[a];
     const auto phase = raw_.behaviour.counter_period * start_phase(plan_, r.index);
-    HEBE_TRY(const auto before, replay_for(arm, std::max(pre_roll_, kSamplesArrive) + phase));
+    HEBE_TRY(const auto before, replay_for(arm, pre_roll_ + phase));
     r.pre_roll = before.device;
-    r.idle_before = before.idle_before;
+    r.idle_before = before.idle;
     r.begin_ns = ns(before.last.at);
     HEBE_TRY(r.begin, meter_.read_boundary());
 
@@ -338,9 +356,12 @@ private:
                     failed->limit ? fmt::format("{:.6g}", *failed->limit) : "none");
     report("pairs", Seconds(0), reason);
     if (r.attempt >= plan_.tier.max_attempts)
-      return refuse(failed->code, reason + "; no attempt passed",
-                    "the record would not be evidence: see `hebe doctor` for the board's state",
-                    meter_.board().uuid);
+      return refuse(
+          failed->code, reason + "; no attempt passed",
+          failed->code == RefusalCode::not_stable
+              ? "let the board reach its temperature first: warm up longer with --warm-up-seconds"
+              : "the record would not be evidence: see `hebe doctor` for the board's state",
+          meter_.board().uuid);
     turns_.push_back({r.pair, r.attempt + 1});
     return {};
   }
@@ -349,8 +370,7 @@ private:
 
   void report(const char* stage, Seconds warmed, std::string text = {}) const {
     if (!supervision_.progress) return;
-    const double pair_s =
-        2 * (plan_.window.value() + std::max(pre_roll_.value(), kSamplesArrive.value()) + 0.05);
+    const double pair_s = 2 * (plan_.window.value() + pre_roll_.value() + 0.05);
     const double warm_left =
         std::max(0.0, stage[0] == 'w' ? (plan_.warm_up - warmed).value() : 0.0);
     const double turns = turns_.empty() ? plan_.pairs : static_cast<double>(turns_.size());
@@ -370,9 +390,9 @@ private:
   std::optional<ReplayStream> stream_;
   RawRun raw_;
   std::array<std::int64_t, 2> replays_{};
-  Seconds pre_roll_ = kShortestPreRoll;
+  Seconds pre_roll_ = kSamplesArrive;
   std::vector<Turn> turns_;
-  std::vector<std::int64_t> known_pids_;
+  std::string ecc_reason_;
   std::optional<std::int64_t> errors_before_;
   std::size_t judged_ = 0;
 };

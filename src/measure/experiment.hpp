@@ -9,6 +9,8 @@
 #include "meter/power_sampler.hpp"
 
 #include <functional>
+#include <set>
+#include <span>
 
 namespace hebe::measure {
 
@@ -23,6 +25,8 @@ struct Progress {
 struct Supervision {
   std::function<Status()> may_continue; ///< before every window: lease held, not interrupted
   std::function<void(const Progress&)> progress;
+  std::set<std::int64_t>
+      own_pids; ///< our own process, as the board's meter lists it; empty: it does not
 };
 
 struct WarmUpBlock {
@@ -32,6 +36,10 @@ struct WarmUpBlock {
   std::optional<Watts> power;
   std::optional<std::int64_t> temperature_c;
 };
+
+/// Power of each arm and temperature within the tier's ranges over its span at the end of the
+/// warm-up.
+[[nodiscard]] bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier);
 
 struct WarmUp {
   Seconds duration{0};
@@ -48,6 +56,8 @@ struct RawRun {
   std::array<std::int64_t, 2> replays_per_window{};
   std::vector<Window> windows;
   meter::SamplerRecord sampler;
+  Json errors; ///< what was watched during the run: {"ecc", "xid", "processes"}: "none seen" or
+               ///< unavailable
   Seconds wall{0};
 };
 

@@ -26,6 +26,12 @@ constexpr double kNsToS = 1e-9;
 
 } // namespace
 
+Seconds pre_roll_for(const MeterBehaviour& behaviour) {
+  constexpr double kLags = 5;        // PROTOCOL: at least five times the meter's lag
+  constexpr double kShortest = 0.25; // s
+  return Seconds(std::max(kLags * behaviour.lag.value(), kShortest));
+}
+
 std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimate& e,
                                      const Tier& tier, const MeterBehaviour& behaviour,
                                      const Reference& reference, bool clock_jumped) {
@@ -38,10 +44,12 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
             1 - tier.min_coverage);
   g.at_most("sample_gap_s", meter_gap, e.max_gap.value(), tier.max_sample_gap.value());
   g.at_most("power_known", meter_gap, e.mean_power ? 0 : 1, 0);
-  if (reference.power_limit.value() > 0 &&
-      e.mean_power) // brief overshoot is real, twice the limit is not
-    g.at_most("power_plausible_ratio", meter_implausible, *e.mean_power / reference.power_limit,
-              1.3);
+  // Brief overshoot is real, a mean far over the limit is not.
+  g.at_most("power_plausible_ratio", meter_implausible,
+            e.mean_power && reference.power_limit
+                ? std::optional(*e.mean_power / *reference.power_limit)
+                : std::nullopt,
+            1.3, tier.is_evidence);
 
   // A live sensor's last digits move: an H200 under a steady load shows one value for 0.16 s at
   // most. Judged after plausibility: a value that cannot be true often repeats as well.
@@ -82,14 +90,14 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   if (w.begin.event_reasons && w.end.event_reasons)
     reasons =
         static_cast<double>((*w.begin.event_reasons | *w.end.event_reasons) & kVoidingReasons);
-  g.at_most("voiding_event_reasons", throttled, reasons, 0);
+  g.at_most("voiding_event_reasons", throttled, reasons, 0, tier.is_evidence);
 
+  std::optional<double> clock_change;
   if (w.begin.sm_clock_mhz && w.end.sm_clock_mhz && *w.begin.sm_clock_mhz > 0)
-    g.at_most("sm_clock_change_ratio", throttled,
-              std::abs(static_cast<double>(*w.end.sm_clock_mhz) /
-                           static_cast<double>(*w.begin.sm_clock_mhz) -
-                       1),
-              tier.max_clock_change);
+    clock_change = std::abs(
+        static_cast<double>(*w.end.sm_clock_mhz) / static_cast<double>(*w.begin.sm_clock_mhz) - 1);
+  g.at_most("sm_clock_change_ratio", throttled, clock_change, tier.max_clock_change,
+            tier.is_evidence);
   std::optional<double> drift;
   if (w.end.temperature_c && reference.temperature_c)
     drift = std::abs(static_cast<double>(*w.end.temperature_c - *reference.temperature_c));
@@ -97,10 +105,13 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
             tier.max_job_drift ? std::optional(tier.max_job_drift->value()) : std::nullopt, true);
   g.at_most("replay_cv_ratio", gate_failed, w.replay_cv, tier.max_replay_cv);
   const auto expected = reference.latency[static_cast<std::size_t>(w.arm)];
+  // Latency is an outcome: a window is not redrawn for it, only reported.
   if (expected.value() > 0)
     g.at_most("latency_shift_ratio", gate_failed, std::abs(w.latency() / expected - 1),
-              tier.max_latency_shift);
+              std::nullopt);
   g.at_most("idle_before_s", gate_failed, w.idle_before.value(), tier.max_idle.value());
+  g.at_most("window_too_short_s", gate_failed, (tier.min_window - w.elapsed).value(), 0);
+  g.at_most("pre_roll_too_short_s", gate_failed, (pre_roll_for(behaviour) - w.pre_roll).value(), 0);
   // Host and device must agree on how long the window was, or samples are laid over the wrong
   // stretch.
   g.at_most("host_device_time_s", clock_jump, std::abs(length_s - w.elapsed.value()), 0.005);

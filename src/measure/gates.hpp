@@ -11,8 +11,11 @@ namespace hebe::measure {
 struct Reference {
   std::array<Seconds, 2> latency{};          ///< per arm
   std::optional<std::int64_t> temperature_c; ///< at the end of the warm-up
-  Watts power_limit{0};                      ///< 0: unknown
+  std::optional<Watts> power_limit;
 };
+
+/// Device time of an arm that must pass before its window begins.
+[[nodiscard]] Seconds pre_roll_for(const MeterBehaviour& behaviour);
 
 /// `clock_jumped`: the wall clock stepped during the window.
 [[nodiscard]] std::vector<GateResult> judge_window(const WindowReading& window,

@@ -109,16 +109,17 @@ double quantile_of(std::vector<double>& values, double fraction) {
 /// spread is short by sqrt((n-1)/n), and it has no t tails. Hesterberg (2015, The American
 /// Statistician 69:371, section 5, "expanded percentile") replaces z by the value that repairs
 /// both; it enters BCa before its transformation.
-double nominal_z(std::size_t n, const BootstrapOptions& options) {
+double nominal_z(std::size_t n, const BootstrapOptions& options, bool corrected) {
   const double tail = (1 - options.level) / 2;
-  if (!options.small_sample_correction) return quantile(complement(Normal(), tail));
-  const double size = static_cast<double>(n);
-  return std::sqrt(size / (size - 1)) * t_exceeded_with(tail, size - 1);
+  if (!corrected) return quantile(complement(Normal(), tail));
+  const double size = static_cast<double>(n), df = size - options.estimated_means;
+  return std::sqrt(size / df) * t_exceeded_with(tail, df);
 }
 
 Status check_bootstrap(std::span<const double> x, const BootstrapOptions& options) {
   HEBE_CHECK(check_sample(x));
   HEBE_CHECK(check_fraction("the level", options.level));
+  HEBE_CHECK(check_sample(x, static_cast<std::size_t>(options.estimated_means) + 1));
   if (x.size() > std::numeric_limits<std::int32_t>::max())
     return refuse(RefusalCode::bad_argument,
                   "a sample of " + std::to_string(x.size()) + " values is too long to resample");
@@ -135,11 +136,13 @@ double t_cdf(double t, double df) { return cdf(StudentT(df), t); }
 double t_two_sided_p(double t, double df) { return 2 * cdf(StudentT(df), -std::abs(t)); }
 double t_exceeded_with(double tail, double df) { return quantile(complement(StudentT(df), tail)); }
 
-Result<Interval> t_interval(std::span<const double> x, double level) {
+Result<Interval> t_interval(std::span<const double> x, double level, int estimated_means) {
+  HEBE_CHECK(check_sample(x, static_cast<std::size_t>(estimated_means) + 1));
   HEBE_TRY(const Summary s, summarise(x));
   HEBE_CHECK(check_fraction("the level", level));
-  const double n = static_cast<double>(s.n);
-  const double half_width = t_exceeded_with((1 - level) / 2, n - 1) * s.sd / std::sqrt(n);
+  const double n = static_cast<double>(s.n), df = n - estimated_means;
+  const double error = s.sd * std::sqrt((n - 1) / df) / std::sqrt(n);
+  const double half_width = t_exceeded_with((1 - level) / 2, df) * error;
   return Interval{s.mean - half_width, s.mean + half_width};
 }
 
@@ -153,15 +156,17 @@ Result<BcaInterval> bca_interval(std::span<const double> x, const BootstrapOptio
     scale += std::abs(v - mean);
     largest = std::max(largest, std::abs(v - mean));
   }
-  if (largest == 0) return BcaInterval{{mean, mean}, 0, 0, true};
+  if (largest == 0) return BcaInterval{{mean, mean}, 0, 0, true, {mean, mean}};
 
   std::vector<double> sums = resampled_sums(deviations, options.resamples, options.seed);
-  BcaInterval result{{}, bias_of(sums, scale), acceleration_of(deviations, largest), false};
-  const double z = nominal_z(x.size(), options);
+  BcaInterval result{{}, bias_of(sums, scale), acceleration_of(deviations, largest), false, {}};
   const auto end = [&](double nominal) {
     return mean + quantile_of(sums, bca_fraction(nominal, result.bias_z0, result.acceleration)) / n;
   };
+  const double plain = nominal_z(x.size(), options, false);
+  const double z = nominal_z(x.size(), options, options.small_sample_correction);
   result.interval = {end(-z), end(z)};
+  result.uncorrected = {end(-plain), end(plain)};
   return result;
 }
 

@@ -18,12 +18,16 @@ struct Interval {
 /// Student's t interval for the mean, at `level` (0.95 for 95 %), in the unit of x. Equal values
 /// give an interval of width 0. Errors: bad_argument for n < 2, a value that is not finite, level
 /// outside (0, 1).
-[[nodiscard]] Result<Interval> t_interval(std::span<const double> x, double level = 0.95);
+/// `estimated_means`: how many means were estimated from these data; 2 for values adjusted to the
+/// means of two groups (n - 2 degrees of freedom).
+[[nodiscard]] Result<Interval> t_interval(std::span<const double> x, double level = 0.95,
+                                          int estimated_means = 1);
 
 struct BootstrapOptions {
   double level = 0.95;
   int resamples = 10000; ///< 100 to 10 million
   std::uint64_t seed = 0;
+  int estimated_means = 1;             ///< as t_interval
   bool small_sample_correction = true; ///< off: exactly the interval of scipy.stats.bootstrap
 };
 
@@ -32,6 +36,7 @@ struct BcaInterval {
   double bias_z0 = 0;      ///< normal quantile of the resamples below the mean, ties by half
   double acceleration = 0; ///< from the jackknife; at most 1/6 in size
   bool degenerate = false; ///< all values equal: the interval is that value, z0 and acceleration 0
+  Interval uncorrected;    ///< from the same resamples, without the small-sample correction
 };
 
 /// Bias-corrected and accelerated bootstrap interval for the mean (Efron 1987, JASA 82:171), in the

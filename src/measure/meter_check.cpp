@@ -43,12 +43,13 @@ Result<MeterBehaviour> check_meter(const MeterTrial& t) {
                   kNext, "power samples");
   const auto [low, high] = std::minmax_element(
       t.samples.begin(), t.samples.end(), [](auto& a, auto& b) { return a.raw_mw < b.raw_mw; });
-  const double limit_mw = t.power_limit.value() > 0 ? t.power_limit.value() * 1e3 * 2 : 5e6;
+  const double limit_mw = t.power_limit ? t.power_limit->value() * 1e3 * 2 : 5e6;
   if (low->raw_mw <= 0 || static_cast<double>(high->raw_mw) > limit_mw)
     return refuse(
         meter_implausible,
-        fmt::format("power samples between {} and {} mW cannot be true of this board (limit {} W)",
-                    low->raw_mw, high->raw_mw, t.power_limit.value()),
+        fmt::format("power samples between {} and {} mW cannot be true of this board (limit {})",
+                    low->raw_mw, high->raw_mw,
+                    t.power_limit ? fmt::format("{} W", t.power_limit->value()) : "unknown"),
         kNext, "power samples");
   if (std::all_of(loaded.begin(), loaded.end(),
                   [&](auto& s) { return s.raw_mw == loaded.front().raw_mw; }))

@@ -12,8 +12,8 @@ struct MeterTrial {
   std::span<const meter::AlignedSample> samples;
   std::int64_t load_begin_ns = 0; ///< host time of the first launch
   meter::Boundary begin, end;     ///< counter readings under load
-  Watts power_limit{0};           ///< 0: unknown
-  double agreement = 0.05;        ///< allowed disagreement beyond one counter update at each end
+  std::optional<Watts> power_limit;
+  double agreement = 0.05; ///< allowed disagreement beyond one counter update at each end
 };
 
 [[nodiscard]] Result<MeterBehaviour> check_meter(const MeterTrial& trial);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -24,5 +25,13 @@ struct SignFlip {
 /// value that is not finite.
 [[nodiscard]] Result<SignFlip> sign_flip(std::span<const double> x, std::uint64_t seed,
                                          std::uint64_t max_exact = std::uint64_t{1} << 20);
+
+/// The same test over the sign patterns that a balanced order could have drawn: `a_first[i]` says
+/// which arm ran first in pair i; every assignment with as many A-first pairs (or, for odd n, one
+/// more or fewer) is as likely. Exact up to 2^20 assignments, else 100 000 random ones. This is the
+/// randomisation that was done, so it stays valid when every second window of a pair reads higher.
+/// Errors: as sign_flip, and another length of `a_first`.
+[[nodiscard]] Result<SignFlip>
+balanced_sign_flip(std::span<const double> x, const std::vector<bool>& a_first, std::uint64_t seed);
 
 } // namespace hebe::measure

@@ -25,13 +25,12 @@ Status ReplayStream::enqueue(int arm) {
 Result<Completion> ReplayStream::complete() {
   const auto oldest = queue_.front();
   HEBE_CHECK(device_->wait(*oldest.done));
-  Completion c{oldest.arm, Seconds(0), oldest.arm != previous_arm_, device_->clock().now()};
+  Completion c{oldest.arm, Seconds(0), device_->clock().now()};
   if (previous_ != nullptr) {
     HEBE_TRY(c.since_previous, device_->elapsed(*previous_, *oldest.done));
     free_.push_back(previous_);
   }
   previous_ = oldest.done;
-  previous_arm_ = oldest.arm;
   queue_.pop_front();
   return c;
 }
@@ -39,7 +38,6 @@ Result<Completion> ReplayStream::complete() {
 Status ReplayStream::drain() {
   while (!queue_.empty()) HEBE_CHECK(complete());
   if (previous_ != nullptr) free_.push_back(std::exchange(previous_, nullptr));
-  previous_arm_ = -1;
   return {};
 }
 

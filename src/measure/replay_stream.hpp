@@ -13,7 +13,6 @@ namespace hebe::measure {
 struct Completion {
   int arm = 0;
   Seconds since_previous{0}; ///< device time from the previous completion (0 for the very first)
-  bool first = false;        ///< the first of a run of replays of this arm
   Instant at;                ///< host time at which it was seen
 };
 
@@ -45,7 +44,6 @@ private:
   };
   std::deque<InFlight> queue_;
   gpu::Event* previous_ = nullptr;
-  int previous_arm_ = -1;
 };
 
 } // namespace hebe::measure

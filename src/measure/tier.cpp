@@ -28,7 +28,6 @@ Tier confirmation() {
   t.max_sample_gap = Seconds(0.1);
   t.meter_agreement = 0.02;
   t.max_replay_cv = 0.01;
-  t.max_latency_shift = 0.01;
   return t;
 }
 
@@ -66,7 +65,9 @@ Json to_json(const Tier& t) {
           {"max_clock_change_ratio", t.max_clock_change},
           {"meter_agreement_ratio", t.meter_agreement},
           {"max_replay_cv_ratio", t.max_replay_cv},
-          {"max_latency_shift_ratio", t.max_latency_shift},
+          {"max_energy_margin_percent", t.max_energy_margin},
+          {"max_latency_margin_percent", t.max_latency_margin},
+          {"max_failed_pairs_ratio", t.max_failed_pairs},
           {"max_idle_s", t.max_idle.value()},
           {"max_attempts", t.max_attempts},
           {"order_alpha", t.order_alpha},
@@ -93,7 +94,9 @@ Result<Tier> tier_from(const Json& j) {
     t.max_clock_change = j.at("max_clock_change_ratio");
     t.meter_agreement = j.at("meter_agreement_ratio");
     t.max_replay_cv = j.at("max_replay_cv_ratio");
-    t.max_latency_shift = j.at("max_latency_shift_ratio");
+    t.max_energy_margin = j.at("max_energy_margin_percent");
+    t.max_latency_margin = j.at("max_latency_margin_percent");
+    t.max_failed_pairs = j.at("max_failed_pairs_ratio");
     t.max_idle = Seconds(j.at("max_idle_s"));
     t.max_attempts = j.at("max_attempts");
     t.order_alpha = j.at("order_alpha");

@@ -15,19 +15,21 @@ struct Tier {
   int min_pairs = 2;
   Seconds min_window{0.5}, min_warm_up{1};
   Seconds max_warm_up{10};       ///< refuse (or, where drift is only reported, go on) after this
-  Seconds settle_span{1};        ///< the stretch at the end of the warm-up that must be stable
+  Seconds settle_span{4};        ///< the stretch at the end of the warm-up that must be stable
   double settle_power = 0.01;    ///< relative range of block means of one arm within it
   Celsius settle_temperature{2}; ///< range within it
   std::optional<Celsius> max_job_drift, max_pair_drift; ///< none: report only
   double min_coverage = 0.9; ///< samples found / samples expected from the measured period
   Seconds max_sample_gap{0.15};
-  Seconds max_repeat{1};           ///< samples showing one value for longer are frozen
-  double max_clock_change = 0.02;  ///< SM clock, between the edges of a window
-  double meter_agreement = 0.03;   ///< beyond one update of the counter at each edge
-  double max_replay_cv = 0.02;     ///< within a window
-  double max_latency_shift = 0.02; ///< of a window against its arm's warm-up
-  Seconds max_idle{0.005};         ///< GPU idleness before a window's pre-roll
-  int max_attempts = 3;            ///< of one pair
+  Seconds max_repeat{1};          ///< samples showing one value for longer are frozen
+  double max_clock_change = 0.02; ///< SM clock, between the edges of a window
+  double meter_agreement = 0.03;  ///< beyond one update of the counter at each edge
+  double max_replay_cv = 0.02;    ///< within a window
+  Seconds max_idle{0.005};        ///< GPU idleness before a window's pre-roll
+  int max_attempts = 3;           ///< of one pair
+  // Beyond these a job may hold its claim but cannot qualify.
+  double max_energy_margin = 0.5, max_latency_margin = 0.25; ///< percent
+  double max_failed_pairs = 0.25; ///< failed attempts of pairs / planned pairs
   double order_alpha = 0.01, trend_alpha = 0.01;
 };
 

@@ -22,7 +22,7 @@ struct WindowReading {
   std::int64_t replays = 0;
   double replay_cv = 0;   ///< of the replays' own times
   Seconds pre_roll{0};    ///< device time of the same arm before begin
-  Seconds idle_before{0}; ///< GPU idleness between the previous arm's work and this pre-roll
+  Seconds idle_before{0}; ///< GPU idleness from the previous window's end to this one's begin
   meter::Boundary begin, end;
   [[nodiscard]] std::int64_t launches() const { return replays * launches_per_replay; }
   [[nodiscard]] Seconds latency() const { return elapsed / static_cast<double>(launches()); }

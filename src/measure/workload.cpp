@@ -210,6 +210,46 @@ Result<Json> Workload::check_outputs(int arm) {
   return out;
 }
 
+Result<std::vector<std::string>> Workload::output_digests() const {
+  std::vector<std::string> out;
+  std::size_t next = 0;
+  for (const auto& a : launch().arguments) {
+    if (!a.is_buffer) continue;
+    const auto& buffer = buffers_[next++];
+    if (a.role == kernel::Role::in) continue;
+    HEBE_TRY(auto d, digest(buffer));
+    out.push_back(std::move(d));
+  }
+  return out;
+}
+
+// A kernel that works in place is replayed on its own output: unless that is a fixed point, the
+// windows would time other data than the recorded inputs, and data alone can halve a kernel's
+// power.
+Status Workload::repeats_in_place(int arm) {
+  const bool in_place =
+      std::any_of(launch().arguments.begin(), launch().arguments.end(),
+                  [](auto& a) { return a.is_buffer && a.role == kernel::Role::inout; });
+  if (!in_place) return {};
+  HEBE_TRY(const auto before, output_digests());
+  HEBE_CHECK(device_->launch_once(*kernels_[static_cast<std::size_t>(arm)]));
+  HEBE_TRY(const auto after, output_digests());
+  if (before == after) return {};
+  return refuse(
+      RefusalCode::bad_spec,
+      "the kernel changes its own input: replayed, it would be timed on other data than recorded",
+      "write to a separate output, or use data that the kernel leaves as it is");
+}
+
+Status Workload::still_right() {
+  HEBE_CHECK(inputs_intact());
+  HEBE_TRY(const auto found, output_digests());
+  if (found == checked_outputs_[0] || found == checked_outputs_[1]) return {};
+  return refuse(RefusalCode::wrong_output,
+                "after the windows the outputs are not those of the check",
+                "the kernel is not repeatable, or the board computed wrongly");
+}
+
 Result<Json> Workload::check() {
   Json out = Json::object();
   for (int arm = 0; arm < 2; ++arm) {
@@ -223,15 +263,7 @@ Result<Json> Workload::check() {
       if (round == 0) {
         HEBE_TRY(outputs, check_outputs(arm));
       }
-      std::size_t next = 0;
-      for (const auto& a : launch().arguments) {
-        if (!a.is_buffer) continue;
-        const auto& buffer = buffers_[next++];
-        if (a.role == kernel::Role::in) continue;
-        HEBE_TRY(auto d, digest(buffer));
-        if (round == 0) outputs[a.name]["sha256"] = d;
-        digests[round].push_back(std::move(d));
-      }
+      HEBE_TRY(digests[round], output_digests());
     }
     if (digests[0] != digests[1])
       return refuse(RefusalCode::wrong_output,
@@ -240,6 +272,11 @@ Result<Json> Workload::check() {
                     "the kernel leaves elements unwritten or has a race; a kernel must be "
                     "repeatable to be timed");
     HEBE_CHECK(inputs_intact());
+    std::size_t next = 0;
+    for (const auto& a : launch().arguments)
+      if (a.is_buffer && a.role != kernel::Role::in) outputs[a.name]["sha256"] = digests[0][next++];
+    checked_outputs_[static_cast<std::size_t>(arm)] = digests[0];
+    HEBE_CHECK(repeats_in_place(arm));
     out[arm == 0 ? "A" : "B"] = outputs;
   }
   out["launches_per_arm"] = 2;
@@ -256,7 +293,7 @@ Json Workload::occupancy() {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto o = device_->occupancy(*kernels_[i]);
     out[i == 0 ? "A" : "B"] = o ? Json{{"registers", o->registers},
-                                       {"spill_bytes", o->spill_bytes},
+                                       {"local_bytes", o->local_bytes},
                                        {"static_shared_bytes", o->static_shared_bytes},
                                        {"blocks_per_multiprocessor", o->blocks_per_multiprocessor}}
                                 : Json{{"unavailable", o.error().what}};

@@ -28,6 +28,10 @@ public:
   /// where.
   [[nodiscard]] Result<Json> check();
 
+  /// After the windows: inputs and canaries intact, outputs those of the check. wrong_output
+  /// otherwise.
+  [[nodiscard]] Status still_right();
+
   [[nodiscard]] std::array<gpu::Kernel*, 2> kernels() const {
     return {kernels_[0].get(), kernels_[1].get()};
   }
@@ -41,6 +45,8 @@ private:
   [[nodiscard]] Status fill_inputs(bool only_inout);
   [[nodiscard]] Status poison(std::byte value);
   [[nodiscard]] Status inputs_intact() const;
+  [[nodiscard]] Result<std::vector<std::string>> output_digests() const;
+  [[nodiscard]] Status repeats_in_place(int arm);
   [[nodiscard]] Result<std::string> digest(const gpu::GuardedBuffer& buffer) const;
   [[nodiscard]] Result<Json> check_outputs(int arm);
   [[nodiscard]] static gpu::FunctionalModel
@@ -53,6 +59,7 @@ private:
   const ExpectedOutputs* expected_;
   std::vector<gpu::GuardedBuffer> buffers_; ///< one a buffer argument, in order
   std::array<std::unique_ptr<gpu::Kernel>, 2> kernels_;
+  std::array<std::vector<std::string>, 2> checked_outputs_; ///< digests, per arm
 };
 
 /// Writes every input to `folder` as raw files (for the oracle) and returns name -> file and

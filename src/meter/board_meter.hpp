@@ -36,20 +36,27 @@ struct PowerSample {
   std::int64_t raw_mw = 0;
 };
 
+/// A field that nobody has read yet: forgetting one must not look like a reading of 0.
+[[nodiscard]] inline Result<std::int64_t> not_read() {
+  return refuse(RefusalCode::meter_unsupported, "this meter does not read it");
+}
+
 /// Cumulative times, in nanoseconds since some past instant, for which clocks were held down.
 struct ThrottleTimes {
-  Result<std::int64_t> power_cap_ns{0}, thermal_ns{0}, hw_thermal_ns{0}, power_brake_ns{0},
-      sync_ns{0};
+  Result<std::int64_t> power_cap_ns = not_read(), thermal_ns = not_read(),
+                       hw_thermal_ns = not_read(), power_brake_ns = not_read(),
+                       sync_ns = not_read();
 };
 
 /// Everything that is read once at each edge of a window.
 struct Boundary {
   Instant before, after; ///< host monotonic time around the calls
-  Result<std::int64_t> energy_mj{0};
-  Result<std::int64_t> temperature_c{0};
-  Result<std::int64_t> sm_clock_mhz{0}, memory_clock_mhz{0};
-  Result<std::int64_t> power_average_mw{0}; ///< the board's own 1 s average, for the record
-  Result<std::int64_t> event_reasons{0};    ///< NVML's bit mask at this instant
+  Result<std::int64_t> energy_mj = not_read();
+  Result<std::int64_t> temperature_c = not_read();
+  Result<std::int64_t> sm_clock_mhz = not_read(), memory_clock_mhz = not_read();
+  Result<std::int64_t> power_average_mw =
+      not_read();                                  ///< the board's own 1 s average, for the record
+  Result<std::int64_t> event_reasons = not_read(); ///< NVML's bit mask at this instant
   ThrottleTimes throttle;
 };
 

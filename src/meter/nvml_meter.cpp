@@ -13,9 +13,11 @@
 namespace hebe::meter {
 namespace {
 
-// Not in older headers; the numbers are NVML's (13.0). An H200 with driver 580.159.04 answers Not
-// Supported to them, so the event reasons at a window's edges judge it too.
-constexpr unsigned kFieldHwThermal = 252, kFieldPowerBrake = 253;
+// These numbers moved between NVML 12.9 (251-253) and 13.0: the pinned header's names are used. A
+// driver that does not know them says so, and the event reasons at a window's edges judge it alone.
+constexpr unsigned kFieldSwThermal = NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
+                   kFieldHwThermal = NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
+                   kFieldPowerBrake = NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN;
 
 Result<std::int64_t> value_of(const nvmlFieldValue_t& f) {
   switch (f.valueType) {
@@ -98,17 +100,19 @@ public:
   [[nodiscard]] Result<Boundary> read_boundary() override {
     Boundary b;
     b.before = clock_.now();
-    std::array<unsigned, 7> ids = {NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION,
+    std::array<unsigned, 8> ids = {NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION,
                                    NVML_FI_DEV_POWER_AVERAGE,
                                    NVML_FI_DEV_PERF_POLICY_POWER,
-                                   NVML_FI_DEV_PERF_POLICY_THERMAL,
+                                   kFieldSwThermal,
                                    kFieldHwThermal,
                                    kFieldPowerBrake,
-                                   NVML_FI_DEV_PERF_POLICY_SYNC_BOOST};
+                                   NVML_FI_DEV_PERF_POLICY_SYNC_BOOST,
+                                   NVML_FI_DEV_PERF_POLICY_THERMAL};
     const auto values = fields(ids);
     b.energy_mj = values[0];
     b.power_average_mw = values[1];
-    b.throttle = {values[2], values[3], values[4], values[5], values[6]};
+    // The thermal policy's counter stands in where the newer field is not known.
+    b.throttle = {values[2], values[3] ? values[3] : values[7], values[4], values[5], values[6]};
     b.temperature_c = one("nvmlDeviceGetTemperature", [&](unsigned* out) {
       return n_.p_nvmlDeviceGetTemperature(device_, NVML_TEMPERATURE_GPU, out);
     });

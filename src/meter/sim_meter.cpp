@@ -74,6 +74,9 @@ Result<std::vector<PowerSample>> SimMeter::read_power_samples(std::int64_t since
   const auto newest = (now - board_.start()) / model_.sample_period + 1;
   const auto oldest = newest - static_cast<std::int64_t>(model_.buffer_length);
   for (auto index = oldest; index <= newest; ++index) {
+    const auto latest = board_.start() + index * model_.sample_period + model_.sample_jitter;
+    if (latest.time_since_epoch().count() / 1000 + offset_us <= since)
+      continue; // seen, whatever its jitter
     const auto at = sample_instant(index);
     if (at > now) continue;
     if (auto gap = board_.active(FaultKind::samples_gap, at);
@@ -130,6 +133,7 @@ Result<Boundary> SimMeter::read_boundary() {
   b.throttle.power_cap_ns = to_nanos(board_.capped(b.before)).count();
   b.throttle.thermal_ns = since(FaultKind::thermal_throttle);
   b.throttle.power_brake_ns = since(FaultKind::power_brake);
+  b.throttle.hw_thermal_ns = b.throttle.sync_ns = 0; // the model has neither
   b.event_reasons = throttled ? 0x20 : board_.active(FaultKind::power_brake, b.before) ? 0x80 : 0;
   clock.sleep_for(model_.call_cost);
   b.after = clock.now();
@@ -138,9 +142,12 @@ Result<Boundary> SimMeter::read_boundary() {
 
 Result<std::vector<GpuProcess>> SimMeter::processes() {
   HEBE_CHECK(alive());
+  std::vector<GpuProcess> out;
+  if (board_.has_context())
+    out.push_back({1, "hebe"}); // ours; a real pid would differ between runs
   if (board_.active(FaultKind::foreign_process, board_.clock().now()))
-    return std::vector<GpuProcess>{{4242, "someone-elses-training"}};
-  return std::vector<GpuProcess>{};
+    out.push_back({4242, "someone-elses-training"});
+  return out;
 }
 
 Result<bool> SimMeter::mig_enabled() {

@@ -1,0 +1,87 @@
+#include "measure/consistency.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace hebe::measure {
+namespace {
+
+std::unexpected<Refusal> contradiction(std::string what) {
+  return refuse(RefusalCode::analysis_mismatch, std::move(what), "restore the run from a copy");
+}
+
+Status plan_is_its_tiers(const Plan& plan) {
+  const auto tier = tier_named(plan.tier.name);
+  if (!tier || to_json(*tier) != to_json(plan.tier))
+    return contradiction("the plan's thresholds are not those of tier \"" + plan.tier.name + "\"");
+  auto again = plan;
+  if (auto complete = complete_plan(again); !complete)
+    return contradiction("the plan is below its tier: " + complete.error().what);
+  if (again.order != plan.order)
+    return contradiction("the order of the pairs is not what the seed gives");
+  if (plan.cubins[0] != plan.cubins[1])
+    return contradiction("an A/A plan has two different cubins");
+  if (plan.subject.contains("artifacts") &&
+      plan.subject.at("artifacts").value("cubin", "") != plan.cubins[0])
+    return contradiction("the arms' cubin is not the artifact that was compiled");
+  return {};
+}
+
+Status provenance_agrees(const Plan& plan, const Acquisition& a) {
+  const std::string device = plan.device.value("provenance", "");
+  if (device != name_of(a.provenance))
+    return contradiction(
+        fmt::format("the plan's device is {}, the windows are {}", device, name_of(a.provenance)));
+  for (const auto& source : {a.samples.name, a.counter.name})
+    if (source.starts_with("sim.") != (a.provenance == Provenance::simulated))
+      return contradiction(fmt::format("source {} cannot be {}", source, name_of(a.provenance)));
+  return {};
+}
+
+Status warm_up_follows(const Plan& plan, const Acquisition& a) {
+  const auto& blocks = a.warm_up.blocks;
+  if (blocks.empty()) return contradiction("the warm-up has no blocks");
+  if (a.warm_up.stable != has_settled(blocks, plan.tier))
+    return contradiction("whether the warm-up settled does not follow from its blocks");
+  if (a.warm_up.duration < plan.warm_up)
+    return contradiction("the warm-up was shorter than planned");
+  const double spanned = to_seconds(Nanos(blocks.back().end_ns - blocks.front().end_ns)).value();
+  if (spanned > a.warm_up.duration.value())
+    return contradiction("the warm-up's blocks span more than its duration");
+  if (a.reference.temperature_c != blocks.back().temperature_c)
+    return contradiction("the reference temperature is not that of the last warm-up block");
+  std::array<Seconds, 2> latency{};
+  for (const auto& b : blocks) latency[static_cast<std::size_t>(b.arm)] = b.latency;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (std::abs(latency[i] / a.reference.latency[i] - 1) > 1e-9)
+      return contradiction("the reference latency is not that of the last warm-up blocks");
+  return {};
+}
+
+Status windows_follow(const Plan& plan, const Acquisition& a, std::span<const Window> windows) {
+  std::int64_t index = 0, last_end = a.warm_up.blocks.back().end_ns;
+  for (const auto& w : windows) {
+    const auto& r = w.reading;
+    if (r.index != index++)
+      return contradiction(fmt::format("window {} stands in place {}", r.index, index - 1));
+    if (r.begin_ns <= last_end || r.end_ns <= r.begin_ns)
+      return contradiction(fmt::format("window {} overlaps what was before it", r.index));
+    last_end = r.end_ns;
+    if (r.attempt > plan.tier.max_attempts)
+      return contradiction(fmt::format("window {} is of attempt {}, the tier allows {}", r.index,
+                                       r.attempt, plan.tier.max_attempts));
+  }
+  return {};
+}
+
+} // namespace
+
+Status check_consistency(const Plan& plan, const Acquisition& a, std::span<const Window> windows) {
+  HEBE_CHECK(plan_is_its_tiers(plan));
+  HEBE_CHECK(provenance_agrees(plan, a));
+  HEBE_CHECK(warm_up_follows(plan, a));
+  return windows_follow(plan, a, windows);
+}
+
+} // namespace hebe::measure
