@@ -159,7 +159,8 @@ std::vector<Condition> all_conditions() {
 
   auto capped = plain;
   capped.name = "power_cap";
-  capped.text = "a limit of 400 W where the arms would draw 446 W: the clocks fall, time stretches";
+  capped.text =
+      "a limit of 400 W, far under what the arms would draw: the clocks fall, time stretches";
   capped.board.power_limit = Watts(400);
 
   auto gaps = plain;

@@ -19,7 +19,8 @@ enum class DType { i1, i8, i16, i32, i64, u8, u16, u32, u64, fp16, bf16, fp32, f
 
 /// The element at `index` as a double (integers up to 2^53 exactly).
 [[nodiscard]] double element(std::span<const std::byte> bytes, DType type, std::size_t index);
-/// Rounds to nearest, ties to even, into `out` (size_of(type) bytes).
+/// Into `out` (size_of(type) bytes): floats to nearest, ties to even; integers must be whole and in
+/// range.
 void store(double value, DType type, std::byte* out);
 
 } // namespace hebe::kernel

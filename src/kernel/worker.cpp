@@ -185,6 +185,7 @@ Result<std::unique_ptr<Worker>> Worker::start(WorkerCommand command) {
   process->pid = pid;
   process->name = command.argv.front();
   process->to = std::move(in.write);
+  ::fcntl(process->to.get(), F_SETFL, O_NONBLOCK); // a request waits no longer than its timeout
   process->from = std::move(out.read);
   process->errors = std::move(err.read);
   return std::unique_ptr<Worker>(new Worker(std::move(process)));
@@ -209,18 +210,21 @@ Result<Json> Worker::request(std::string_view method, const Json& parameters, Se
   }, before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &before);
+  const auto deadline = SteadyClock::now() +
+                        std::chrono::microseconds(static_cast<std::int64_t>(timeout.value() * 1e6));
   bool sent = true;
   for (std::string_view rest = line; !rest.empty() && sent;) {
     const auto put = ::write(p.to.get(), rest.data(), rest.size());
-    if (put < 0 && errno == EINTR) continue;
-    sent = put > 0;
-    if (sent) rest.remove_prefix(static_cast<std::size_t>(put));
+    if (put > 0) rest.remove_prefix(static_cast<std::size_t>(put));
+    if (put > 0 || (put < 0 && errno == EINTR)) continue;
+    sent = put < 0 && errno == EAGAIN && SteadyClock::now() < deadline;
+    // The pipe is full: the worker is busy, or waits for us to take its messages.
+    std::array<pollfd, 2> fds = {pollfd{p.to.get(), POLLOUT, 0}, pollfd{p.errors.get(), POLLIN, 0}};
+    if (sent && ::poll(fds.data(), p.errors ? 2 : 1, 20) > 0) p.drain_errors();
   }
   ::sigaction(SIGPIPE, &before, nullptr);
   if (!sent) return p.give_up(fmt::format("the worker did not take the request \"{}\"", method));
 
-  const auto deadline = SteadyClock::now() +
-                        std::chrono::microseconds(static_cast<std::int64_t>(timeout.value() * 1e6));
   std::array<char, 1 << 16> buffer{};
   for (std::size_t searched = 0;;) {
     if (const auto end = p.pending.find('\n', searched); end != std::string::npos) {

@@ -33,8 +33,10 @@ Status provenance_agrees(const Plan& plan, const Acquisition& a) {
   if (device != name_of(a.provenance))
     return contradiction(
         fmt::format("the plan's device is {}, the windows are {}", device, name_of(a.provenance)));
+  // Only a vendor's live meter measures: a replayed or simulated source cannot be relabelled.
+  const std::string live = a.provenance == Provenance::measured ? "nvml." : "sim.";
   for (const auto& source : {a.samples.name, a.counter.name})
-    if (source.starts_with("sim.") != (a.provenance == Provenance::simulated))
+    if (!source.starts_with(live))
       return contradiction(fmt::format("source {} cannot be {}", source, name_of(a.provenance)));
   return {};
 }

@@ -56,6 +56,11 @@ Status complete_plan(Plan& plan) {
       at_most("s per window", plan.window.value(), kLongestWindow.value(), "--batch-seconds"));
   HEBE_CHECK(
       at_most("s of warm-up", plan.warm_up.value(), kLongestWarmUp.value(), "--warm-up-seconds"));
+  for (const double margin : {plan.margins.energy_percent, plan.margins.latency_percent})
+    if (!(margin > 0 && margin <= 50))
+      return refuse(RefusalCode::bad_argument,
+                    fmt::format("a margin of {} % cannot be tested", margin),
+                    "give a margin above 0 and up to 50 %", "--energy-margin, --latency-margin");
   plan.order = random_order(plan.pairs, plan.seed);
   return {};
 }

@@ -1,0 +1,165 @@
+// Facts about files: whole or absent, durable, and refusals that name the path.
+#include "core/files.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include "../data/support/child_process.hpp"
+#include "../data/support/scratch_folder.hpp"
+
+namespace hebe {
+namespace {
+namespace fs = std::filesystem;
+
+std::size_t entries_in(const fs::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST(Files, every_errno_of_a_full_or_forbidden_disk_has_its_refusal) {
+  const std::tuple<int, RefusalCode, bool> table[] = {
+      {ENOSPC, RefusalCode::no_space, true},      {EDQUOT, RefusalCode::no_space, true},
+      {EACCES, RefusalCode::no_permission, true}, {EPERM, RefusalCode::no_permission, true},
+      {EROFS, RefusalCode::no_permission, true},  {EIO, RefusalCode::io_failed, false},
+      {ENOENT, RefusalCode::io_failed, false},
+  };
+  for (const auto& [error, code, has_advice] : table) {
+    const auto r = io_refusal(error, "write", "runs/plan.json");
+    EXPECT_EQ(r.code, code) << std::strerror(error);
+    EXPECT_EQ(r.where, "runs/plan.json");
+    EXPECT_EQ(r.what, std::string("write failed: ") + std::strerror(error));
+    EXPECT_EQ(!r.next.empty(), has_advice);
+  }
+}
+
+TEST(Files, a_whole_file_is_read_only_and_leaves_nothing_beside_it) {
+  const test::ScratchFolder folder;
+  const std::string bytes("line\n\0bytes", 11);
+  ASSERT_TRUE(write_file_whole(folder / "record", bytes));
+  EXPECT_EQ(read_file(folder / "record").value(), bytes);
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+  struct stat info {};
+  ASSERT_EQ(::stat((folder / "record").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0444U);
+}
+
+TEST(Files, a_whole_file_replaces_the_one_before) {
+  const test::ScratchFolder folder;
+  ASSERT_TRUE(write_file_whole(folder / "record", "old"));
+  ASSERT_TRUE(write_file_whole(folder / "record", "new and longer"));
+  EXPECT_EQ(read_file(folder / "record").value(), "new and longer");
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(Files, a_whole_file_may_have_a_bare_name) {
+  const test::ScratchFolder folder;
+  EXPECT_EQ(test::exit_code_in_child([&] {
+              fs::current_path(folder.path());
+              const auto written = write_file_whole("record", "bytes");
+              return written && read_file("record").value() == "bytes" ? 0 : 1;
+            }),
+            0);
+}
+
+TEST(Files, a_write_that_fails_leaves_the_old_file_and_no_other) {
+  const test::ScratchFolder folder;
+  ASSERT_TRUE(write_file_whole(folder / "record", "old"));
+  // A limit on the size of files is a disk that fills up half-way.
+  const int code = test::exit_code_in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{4096, 4096};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto written = write_file_whole(folder / "record", std::string(100'000, 'x'));
+    if (written) return 1;
+    if (written.error().code != RefusalCode::io_failed) return 2;
+    return written.error().not_written == (folder / "record").string() ? 0 : 3;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(read_file(folder / "record").value(), "old");
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(Files, a_full_device_is_no_space) {
+  const int fd = ::open("/dev/full", O_WRONLY);
+  if (fd < 0) GTEST_SKIP() << "no /dev/full here";
+  ASSERT_LT(::write(fd, "x", 1), 0);
+  EXPECT_EQ(io_refusal(errno, "write", "/dev/full").code, RefusalCode::no_space);
+  ::close(fd);
+}
+
+TEST(Files, a_forbidden_folder_is_no_permission_and_names_the_path) {
+  const test::ScratchFolder folder;
+  const auto locked = folder / "locked";
+  fs::create_directory(locked);
+  fs::permissions(folder.path(),
+                  fs::perms::owner_all | fs::perms::others_exec | fs::perms::others_read);
+  fs::permissions(locked, fs::perms::owner_exec | fs::perms::owner_read | fs::perms::others_exec);
+  const int code = test::exit_code_in_child([&] {
+    if (!test::become_ordinary_user()) return 77;
+    const auto whole = write_file_whole(locked / "record", "x");
+    const auto fresh = write_new_file(locked / "record", "x");
+    const auto nested = make_directories(locked / "a" / "b");
+    if (whole || fresh || nested) return 1;
+    for (const auto* r : {&whole.error(), &fresh.error(), &nested.error()})
+      if (r->code != RefusalCode::no_permission || !r->where.starts_with(locked.string())) return 2;
+    return whole.error().not_written == (locked / "record").string() ? 0 : 3;
+  });
+  fs::permissions(locked, fs::perms::owner_all);
+  if (code == 77) GTEST_SKIP() << "root that cannot become an ordinary user";
+  EXPECT_EQ(code, 0);
+  EXPECT_TRUE(fs::is_empty(locked));
+}
+
+TEST(Files, a_new_file_never_replaces_one_that_exists) {
+  const test::ScratchFolder folder;
+  ASSERT_TRUE(write_new_file(folder / "plan.json", "first"));
+  EXPECT_FALSE(write_new_file(folder / "plan.json", "second"));
+  EXPECT_EQ(read_file(folder / "plan.json").value(), "first");
+}
+
+TEST(Files, reading_what_is_not_there_or_not_a_file_is_refused_with_its_path) {
+  const test::ScratchFolder folder;
+  for (const auto& path : {folder / "absent", folder.path()}) {
+    const auto read = read_file(path);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, RefusalCode::io_failed);
+    EXPECT_EQ(read.error().where, path.string());
+  }
+}
+
+TEST(Files, files_of_unknown_size_are_read_to_their_end) {
+  EXPECT_GT(read_file("/proc/self/status").value().size(), 100U); // stat says 0
+}
+
+TEST(Files, making_folders_twice_is_making_them_once) {
+  const test::ScratchFolder folder;
+  ASSERT_TRUE(make_directories(folder.path() / "2026" / "01"));
+  EXPECT_TRUE(make_directories(folder.path() / "2026" / "01"));
+  ASSERT_TRUE(write_new_file(folder / "file", ""));
+  EXPECT_FALSE(make_directories(folder.path() / "file" / "below"));
+}
+
+TEST(FileDescriptor, closes_once_and_moves) {
+  int number = -1;
+  {
+    FileDescriptor a(::open("/dev/null", O_RDONLY));
+    ASSERT_TRUE(a);
+    number = a.get();
+    FileDescriptor b(std::move(a));
+    EXPECT_FALSE(a); // NOLINT(bugprone-use-after-move): empty by contract
+    FileDescriptor c;
+    c = std::move(b);
+    EXPECT_EQ(c.get(), number);
+    EXPECT_NE(::fcntl(number, F_GETFD), -1);
+  }
+  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+}
+
+} // namespace
+} // namespace hebe
