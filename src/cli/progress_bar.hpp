@@ -15,6 +15,7 @@ public:
   ProgressBar& operator=(const ProgressBar&) = delete;
   void show(const measure::Progress& progress);
   void line(const std::string& text); ///< above the bar
+  void finish() { clear(); }          ///< before results are printed
 
 private:
   void clear();

@@ -149,6 +149,7 @@ int run(const Context& c, const Options& o) {
   }
   watch_for_interrupt();
   const auto outcome = campaign::run_job(root, *request, callbacks);
+  bar.finish();
   if (!outcome) {
     auto refusal = outcome.error();
     if (refusal.not_written.empty() && refusal.code != RefusalCode::interrupted)
