@@ -228,3 +228,35 @@ def wait_for(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
+
+
+def test_a_case_larger_than_any_memory_is_refused_before_its_inputs_are_written(hebe):
+    done = hebe(*SMOKE[:-1], f"n={1 << 36}")
+    assert done.returncode in (2, 3), done.stderr
+    assert "bytes" in done.stderr and hebe.runs() == []
+    assert list(hebe.tmp.iterdir()) == []
+
+
+def test_a_message_that_cannot_be_written_does_not_lose_the_measurement(hebe):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BINARY, *SMOKE], stdout=subprocess.PIPE, stderr=full, env=hebe.env, timeout=300)
+    assert done.returncode == 0 and len(hebe.runs()) == 1
+
+
+def test_a_result_that_cannot_be_written_is_not_success(hebe):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BINARY, *SMOKE], stdout=full, stderr=subprocess.PIPE, text=True, env=hebe.env, timeout=300)
+    assert done.returncode == 3 and "could not be written" in done.stderr
+
+
+def test_python_modules_where_the_user_stands_are_not_imported(hebe, tmp_path):
+    for module in ("numpy", "triton", "json"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('the wrong module')\n")
+    done = hebe(*SMOKE, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_margin_wider_than_the_tiers_cannot_qualify(hebe):
+    code, out = hebe.json(*CONFIRM, "--set", "n=65536", "--energy-margin", "5")
+    failing = {c["name"] for c in out["analysis"]["conditions"] if not c["holds"]}
+    assert "margins within the tier's" in failing and not out["analysis"]["qualified"]
