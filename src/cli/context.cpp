@@ -99,9 +99,6 @@ std::vector<std::string> Context::recorded_argv() const {
   return out;
 }
 
-void Context::log(const std::string& line) const {
-  if (!quiet) tell(line + "\n");
-}
 void Context::print(const std::string& text) const { std::puts(text.c_str()); }
 void Context::print_json(const Json& value) const {
   // For display: a file name that is not UTF-8 is shown with replacement characters, not refused.

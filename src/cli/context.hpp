@@ -28,7 +28,6 @@ struct Context {
   /// argv with the data root's place left out: a record does not depend on where it lies.
   [[nodiscard]] std::vector<std::string> recorded_argv() const;
 
-  void log(const std::string& line) const;           ///< stderr, unless quiet
   void print(const std::string& text) const;         ///< stdout
   void print_json(const Json& value) const;          ///< stdout
   [[nodiscard]] int refused(const Refusal& r) const; ///< tells, returns the exit code

@@ -51,8 +51,9 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
                 : std::nullopt,
             1.3, tier.is_evidence);
 
-  // A live sensor's last digits move: an H200 under a steady load shows one value for 0.16 s at
-  // most. Judged after plausibility: a value that cannot be true often repeats as well.
+  // A live sensor's last digits move: under a steady load an H200 shows one value for 0.10 s at
+  // most (evidence/h200-aa). Judged after plausibility: a value that cannot be true often repeats
+  // as well.
   g.at_most("samples_frozen_s", meter_frozen, e.longest_repeat.value(),
             std::min(tier.max_repeat.value(), length_s / 2));
 
