@@ -3,37 +3,24 @@
 // record.
 #pragma once
 
-#include "campaign/lease.hpp"
-#include "campaign/machine.hpp"
-#include "evidence/environment.hpp"
-#include "evidence/sealed_run.hpp"
-#include "kernel/compiled_case.hpp"
-#include "measure/experiment.hpp"
-
-#include <functional>
+#include "campaign/measurement.hpp"
+#include "evidence/captured_run.hpp"
 
 namespace hebe::campaign {
 
-struct JobRequest {
-  std::string kind = "aa";
-  kernel::CaseRequest subject;
-  measure::Tier tier;
-  int pairs = 0;
-  Seconds window{0}, warm_up{0};
-  std::optional<std::uint64_t> seed; ///< none: random when measured, 0 when simulated
-  measure::Margins margins;
+/// Turns a captured directory into a sealed run: in this process (evidence::seal_captured) or in
+/// another, so that compaction costs the measuring one nothing.
+using Sealer =
+    std::function<Result<evidence::SealedRun>(const std::filesystem::path& captured)>;
+
+struct JobRequest : JobSpec {
   MachineRequest machine;
   kernel::WorkerCommand worker;
   std::filesystem::path scratch; ///< for inputs and oracle outputs; removed afterwards
   std::vector<std::string> argv; ///< as recorded
   evidence::Variables variables;
   bool redact = false;
-};
-
-struct JobCallbacks {
-  std::function<bool()> interrupted;
-  std::function<void(const measure::Progress&)> progress;
-  std::function<void(const std::string&)> notice; ///< one line for the log
+  Sealer sealer; ///< none: in this process
 };
 
 struct JobOutcome {
@@ -57,5 +44,8 @@ struct JobPreview {
 [[nodiscard]] Result<JobPreview> preview_job(const evidence::DataRoot& root,
                                              const JobRequest& request,
                                              const JobCallbacks& callbacks);
+
+/// How long a plan takes on the GPU, roughly.
+[[nodiscard]] Seconds estimated_duration(const measure::Plan& plan);
 
 } // namespace hebe::campaign

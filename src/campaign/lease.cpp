@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -18,6 +19,18 @@ bool same_file(int fd, const std::filesystem::path& path) {
   }, named{};
   return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+// Somebody who only looks (leases_in) holds the lock shared for microseconds: that must not refuse a
+// job. errno as flock left it.
+bool lock_or_wait_out_a_look(int fd) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK) return false;
+    ::usleep(5000);
+  }
+  errno = EWOULDBLOCK;
+  return false;
 }
 
 std::unexpected<Refusal> held_by_other(const std::filesystem::path& path) {
@@ -64,20 +77,44 @@ Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::str
   for (int attempt = 0; attempt < 5; ++attempt) {
     lease.fd_ = FileDescriptor(::open(lease.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!lease.fd_) return std::unexpected(io_refusal(errno, "open", lease.path_));
-    if (::flock(lease.fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (!lock_or_wait_out_a_look(lease.fd_.get())) {
       if (errno == EWOULDBLOCK) return held_by_other(lease.path_);
       return std::unexpected(io_refusal(errno, "lock", lease.path_));
     }
     if (!same_file(lease.fd_.get(), lease.path_)) continue;
-    const std::string text =
-        Json{{"pid", ::getpid()}, {"host", host}, {"since", since}, {"what", what}}.dump() + "\n";
-    if (::ftruncate(lease.fd_.get(), 0) != 0 ||
-        ::pwrite(lease.fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-      return std::unexpected(io_refusal(errno, "write", lease.path_));
+    lease.text_ = {{"pid", ::getpid()}, {"host", host}, {"since", since}};
+    HEBE_CHECK(lease.describe(what));
     return lease;
   }
   return refuse(RefusalCode::lease_lost, "the lease file keeps vanishing", "see what removes it",
                 lease.path_.string());
+}
+
+Status Lease::describe(const std::string& what) {
+  text_["what"] = what;
+  const auto text = text_.dump() + "\n";
+  if (::ftruncate(fd_.get(), 0) != 0 ||
+      ::pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    return std::unexpected(io_refusal(errno, "write", path_));
+  return {};
+}
+
+std::vector<LeaseView> leases_in(const std::filesystem::path& folder) {
+  std::vector<LeaseView> out;
+  std::error_code ec;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ec)) {
+    if (entry.path().extension() != ".lease") continue;
+    LeaseView view{entry.path().stem().string(), false, nullptr};
+    const FileDescriptor fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd) continue;
+    view.held = ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
+    if (const auto text = read_file(entry.path()))
+      if (auto said = parse_json(*text, entry.path().string()); said && said->is_object())
+        view.holder = std::move(*said);
+    out.push_back(std::move(view));
+  }
+  std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.uuid < b.uuid; });
+  return out;
 }
 
 Status Lease::still_held() const {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hebe::campaign {
 
@@ -26,13 +27,25 @@ public:
   /// lease_lost when somebody removed or replaced the file: another process could hold "the" lease
   /// now.
   [[nodiscard]] Status still_held() const;
+  /// Another purpose, for those who look.
+  [[nodiscard]] Status describe(const std::string& what);
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
 private:
   Lease() = default;
   FileDescriptor fd_;
   std::filesystem::path path_;
+  Json text_;
 };
+
+/// What a lease file says, and whether anybody holds it now.
+struct LeaseView {
+  std::string uuid;
+  bool held = false;
+  Json holder; ///< {"pid", "host", "since", "what"}: the present or the last one; null: unreadable
+};
+/// Looks without taking: a lock that is tried shared, for an instant, which `acquire` waits out.
+[[nodiscard]] std::vector<LeaseView> leases_in(const std::filesystem::path& folder);
 
 /// One folder for all users and data roots of this machine (sticky, world-writable).
 [[nodiscard]] std::filesystem::path machine_wide_leases();

@@ -1,5 +1,6 @@
 #include "campaign/machine.hpp"
 
+#include "evidence/environment.hpp"
 #include "gpu/cuda_device.hpp"
 #include "meter/nvml_meter.hpp"
 #include "meter/sim_meter.hpp"
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
+
+#include <unistd.h>
 
 namespace hebe::campaign {
 namespace {
@@ -31,20 +34,50 @@ Result<gpu::DeviceInfo> choose(std::vector<gpu::DeviceInfo> devices, const std::
                 "--device");
 }
 
+bool names_sim(std::string_view selector) {
+  return selector == "sim" || selector.starts_with("sim:");
+}
+
+// "sim:3" is the fourth of as many simulated boards as anybody wants, with a UUID of its own.
+Result<gpu::DeviceInfo> sim_info(const MachineRequest& request) {
+  auto info = gpu::sim_device_info();
+  const std::string_view number = std::string_view(request.selector).substr(
+      request.selector.starts_with("sim:") ? 4 : request.selector.size());
+  unsigned n = 0;
+  if (!number.empty() || request.selector == "sim:") {
+    const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), n);
+    if (ec != std::errc{} || end != number.data() + number.size() || n > 9999)
+      return refuse(RefusalCode::no_device,
+                    fmt::format("no simulated GPU is \"{}\"", request.selector),
+                    "use sim, or sim:0 to sim:9999", "--device");
+  }
+  info.uuid = info.uuid.substr(0, info.uuid.size() - 4) + fmt::format("{:04d}", n + 1);
+  info.pci_bus_id = fmt::format("sim:{}", n);
+  for (const auto& fault : request.faults) {
+    if (fault.kind == gpu::FaultKind::driver_update) info.driver = "simulated, another version";
+    if (fault.kind == gpu::FaultKind::board_swap) {
+      info.name = "Hebe simulated GPU (another model)";
+      info.uuid.replace(4, 8, "ffffffff");
+    }
+  }
+  return info;
+}
+
 } // namespace
 
-void Machine::make_sim(const MachineRequest& request) {
+Status Machine::make_sim(const MachineRequest& request) {
   auto clock = std::make_unique<VirtualClock>();
   board_ = std::make_unique<gpu::SimBoard>(*clock, request.model, request.seed, request.faults);
-  info_ = gpu::sim_device_info();
+  HEBE_TRY(info_, sim_info(request));
   meter_ = std::make_unique<meter::SimMeter>(*board_, info_);
   clock_ = std::move(clock);
+  return {};
 }
 
 Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
   auto machine = std::unique_ptr<Machine>(new Machine);
-  if (request.selector == "sim") {
-    machine->make_sim(request);
+  if (names_sim(request.selector)) {
+    HEBE_CHECK(machine->make_sim(request));
     return machine;
   }
   auto devices = gpu::list_cuda_devices();
@@ -53,7 +86,7 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
                                   devices.error().code == RefusalCode::no_device;
   if (request.selector == "auto" && none) {
     machine->why_ = devices ? "the CUDA driver sees no device" : devices.error().what;
-    machine->make_sim(request);
+    HEBE_CHECK(machine->make_sim(request));
     return machine;
   }
   if (!devices) return std::unexpected(devices.error());
@@ -65,6 +98,20 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
   HEBE_TRY(machine->meter_, meter::open_nvml_meter(machine->info_.uuid, machine->info_.pci_bus_id,
                                                    *machine->clock_));
   return machine;
+}
+
+Result<std::string> Machine::boot() const {
+  HEBE_TRY(auto id, evidence::boot_id());
+  if (board_)
+    for (const auto& fault : board_->faults())
+      if (fault.kind == gpu::FaultKind::reboot) id += ", and once more";
+  return id;
+}
+
+Bytes Machine::memory() const {
+  if (!simulated()) return info_.memory;
+  return {static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2};
 }
 
 Result<gpu::Device*> Machine::device() {

@@ -10,7 +10,7 @@
 namespace hebe::campaign {
 
 struct MachineRequest {
-  std::string selector = "auto"; ///< auto | sim | <uuid> | <pci id> | <index in PCI order>
+  std::string selector = "auto"; ///< auto | sim | sim:<n> | <uuid> | <pci id> | <index in PCI order>
   std::uint64_t seed = 0;        ///< of the simulated board
   gpu::BoardModel model;
   std::vector<gpu::Fault> faults;
@@ -28,13 +28,19 @@ public:
   [[nodiscard]] meter::BoardMeter& meter() const { return *meter_; }
   [[nodiscard]] bool simulated() const { return board_ != nullptr; }
   [[nodiscard]] const gpu::SimBoard* sim_board() const { return board_.get(); }
+  /// Changes with every start of the machine.
+  [[nodiscard]] Result<std::string> boot() const;
+  /// The driver that the board's numbers come through.
+  [[nodiscard]] const std::string& driver() const { return info_.driver; }
+  /// Memory that a case's buffers may take: the GPU's, or half the host's where it is simulated.
+  [[nodiscard]] Bytes memory() const;
   [[nodiscard]] const std::string& why() const {
     return why_;
   } ///< why simulated under `auto`, or empty
 
 private:
   Machine() = default;
-  void make_sim(const MachineRequest& request);
+  [[nodiscard]] Status make_sim(const MachineRequest& request);
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<gpu::SimBoard> board_;
   gpu::DeviceInfo info_;

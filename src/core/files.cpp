@@ -50,22 +50,22 @@ Result<std::string> read_file(const fs::path& path) {
 }
 
 namespace {
-Status write_all(int fd, std::string_view bytes, const fs::path& path) {
+Status write_all(int fd, std::string_view bytes, const fs::path& path, bool durable) {
   while (!bytes.empty()) {
     const auto put = ::write(fd, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return std::unexpected(io_refusal(errno, "write", path));
     bytes.remove_prefix(static_cast<std::size_t>(put));
   }
-  if (::fsync(fd) != 0) return std::unexpected(io_refusal(errno, "fsync", path));
+  if (durable && ::fsync(fd) != 0) return std::unexpected(io_refusal(errno, "fsync", path));
   return {};
 }
 } // namespace
 
-Status write_new_file(const fs::path& path, std::string_view bytes) {
+Status write_new_file(const fs::path& path, std::string_view bytes, bool durable) {
   const FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd) return std::unexpected(io_refusal(errno, "create", path));
-  HEBE_CHECK(write_all(fd.get(), bytes, path));
+  HEBE_CHECK(write_all(fd.get(), bytes, path, durable));
   if (::fchmod(fd.get(), 0444) != 0) return std::unexpected(io_refusal(errno, "chmod", path));
   return {};
 }
@@ -85,6 +85,24 @@ Status write_file_whole(const fs::path& path, std::string_view bytes) {
   return sync_directory(path.parent_path());
 }
 
+Status check_inside(const fs::path& root, const fs::path& path) {
+  const auto below = path.lexically_normal().lexically_relative(root.lexically_normal());
+  if (below.empty() || *below.begin() == "..")
+    return refuse(RefusalCode::unsafe_path, "the path is not inside " + root.string(),
+                  "name something inside it, without \"..\"", path.string());
+  auto walked = root;
+  for (const auto& part : below) {
+    walked /= part;
+    std::error_code ec;
+    if (fs::is_symlink(fs::symlink_status(walked, ec)))
+      return refuse(RefusalCode::unsafe_path,
+                    "a symbolic link lies in the data root: what is written there would land "
+                    "elsewhere",
+                    "remove the link, or make what it points to the data root", walked.string());
+  }
+  return {};
+}
+
 Status make_directories(const fs::path& path) {
   std::error_code ec;
   fs::create_directories(path, ec);
@@ -95,6 +113,12 @@ Status make_directories(const fs::path& path) {
 Status sync_file(const fs::path& path) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd || ::fsync(fd.get()) != 0) return std::unexpected(io_refusal(errno, "fsync", path));
+  return {};
+}
+
+Status sync_file_system(const fs::path& path) {
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || ::syncfs(fd.get()) != 0) return std::unexpected(io_refusal(errno, "syncfs", path));
   return {};
 }
 

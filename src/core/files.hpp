@@ -39,10 +39,19 @@ private:
 [[nodiscard]] Status write_file_whole(const std::filesystem::path& path, std::string_view bytes);
 
 /// Writes and fsyncs a new file in a directory that is itself still under a temporary name.
-[[nodiscard]] Status write_new_file(const std::filesystem::path& path, std::string_view bytes);
+/// `durable` false: a sync_file_system follows.
+[[nodiscard]] Status write_new_file(const std::filesystem::path& path, std::string_view bytes,
+                                    bool durable = true);
+
+/// Refuses (unsafe_path) when `path` is not below `root`, or when a component below it that exists is
+/// a symbolic link: what is written there would land elsewhere. `root` itself may be a link.
+[[nodiscard]] Status check_inside(const std::filesystem::path& root,
+                                  const std::filesystem::path& path);
 
 [[nodiscard]] Status make_directories(const std::filesystem::path& path);
 [[nodiscard]] Status sync_directory(const std::filesystem::path& path);
+/// Makes everything written so far on the file system of `path` durable: one call for many files.
+[[nodiscard]] Status sync_file_system(const std::filesystem::path& path);
 /// fsyncs a file that another library wrote.
 [[nodiscard]] Status sync_file(const std::filesystem::path& path);
 

@@ -58,6 +58,10 @@ enum class ExitCode : int {
   X(no_space, unfit_environment, "the disk is full")                                               \
   X(no_permission, unfit_environment, "a path may not be written or read")                         \
   X(already_exists, usage, "the target exists and is immutable")                                   \
+  X(already_submitted, usage, "the campaign was submitted before, or another process works on it") \
+  X(session_changed, unfit_environment,                                                            \
+    "driver, board, boot or binary is not the one the campaign was begun with")                    \
+  X(unsafe_path, bad_data, "a path leaves the data root or is a symbolic link in it")              \
   X(not_found, usage, "a named record does not exist")                                             \
   X(bad_schema, bad_data, "stored data does not follow its schema")                                \
   X(digest_mismatch, bad_data, "a stored file is not the one that was sealed")                     \

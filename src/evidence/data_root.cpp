@@ -19,6 +19,7 @@ std::vector<fs::path> DataRoot::folders() const {
 
 Status DataRoot::initialise() const {
   for (const auto& folder : folders()) {
+    HEBE_CHECK(check_inside(path_, folder));
     HEBE_CHECK(make_directories(folder));
     // A file system that went read-only still lets existing folders be "created".
     if (::access(folder.c_str(), W_OK) != 0)
@@ -27,32 +28,31 @@ Status DataRoot::initialise() const {
   return {};
 }
 
-std::vector<fs::path> DataRoot::unsealed() const {
-  std::vector<fs::path> out;
-  std::error_code ec;
-  for (fs::recursive_directory_iterator
-           it(runs(), fs::directory_options::skip_permission_denied, ec),
-       end;
-       !ec && it != end; it.increment(ec))
-    if (it->is_directory(ec) && it->path().filename().string().starts_with(kUnsealedPrefix))
-      out.push_back(it->path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-std::vector<fs::path> DataRoot::run_directories() const {
+std::vector<fs::path> DataRoot::in_days(std::string_view prefix,
+                                        const std::string& first_day) const {
   std::vector<fs::path> out;
   std::error_code ec;
   for (fs::recursive_directory_iterator
            it(runs(), fs::directory_options::skip_permission_denied, ec),
        end;
        !ec && it != end; it.increment(ec)) {
-    if (it.depth() != 3 || !it->is_directory(ec)) continue;
+    if (it.depth() == 2 && !first_day.empty() &&
+        it->path().lexically_relative(runs()).string() < first_day)
+      it.disable_recursion_pending();
+    if (it.depth() != 3) continue;
     it.disable_recursion_pending();
-    if (!it->path().filename().string().starts_with('.')) out.push_back(it->path());
+    const auto name = it->path().filename().string();
+    const bool wanted = prefix.empty() ? !name.starts_with('.') : name.starts_with(prefix);
+    if (wanted && it->is_directory(ec) && !it->is_symlink(ec)) out.push_back(it->path());
   }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+std::vector<fs::path> DataRoot::unsealed() const { return in_days(kUnsealedPrefix); }
+std::vector<fs::path> DataRoot::captured() const { return in_days(kCapturedPrefix); }
+std::vector<fs::path> DataRoot::sealed(const std::string& first_day) const {
+  return in_days({}, first_day);
 }
 
 Result<fs::path> DataRoot::find_run(const std::string& name) const {
@@ -63,10 +63,13 @@ Result<fs::path> DataRoot::find_run(const std::string& name) const {
       return refuse(RefusalCode::half_written,
                     "this run was never sealed: the process that wrote it died",
                     "measure again; the directory may be deleted", direct.string());
+    if (direct.filename().string().starts_with(kCapturedPrefix))
+      return refuse(RefusalCode::half_written, "this measurement is finished but not sealed yet",
+                    "seal it with `hebe ingest`", direct.string());
     return direct;
   }
   std::vector<fs::path> hits;
-  for (const auto& run : run_directories())
+  for (const auto& run : sealed())
     if (run.filename().string().find(name) != std::string::npos) hits.push_back(run);
   if (hits.empty())
     return refuse(RefusalCode::not_found, "no run is named \"" + name + "\"",
@@ -79,7 +82,7 @@ Result<fs::path> DataRoot::find_run(const std::string& name) const {
 }
 
 std::optional<fs::path> DataRoot::newest_run() const {
-  const auto all = run_directories(); // names sort by time
+  const auto all = sealed(); // names sort by time
   if (all.empty()) return std::nullopt;
   return all.back();
 }

@@ -13,12 +13,15 @@ namespace hebe::evidence {
 
 /// Directories being written carry this prefix until they are sealed.
 inline constexpr std::string_view kUnsealedPrefix = ".unsealed-";
+/// Directories of finished measurements that are not yet sealed carry this one.
+inline constexpr std::string_view kCapturedPrefix = ".captured-";
 
 class DataRoot {
 public:
   explicit DataRoot(std::filesystem::path path) : path_(std::move(path)) {}
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path runs() const { return path_ / "runs"; }
+  [[nodiscard]] std::filesystem::path campaigns() const { return path_ / "campaigns"; }
   [[nodiscard]] std::filesystem::path leases() const { return path_ / "leases"; }
   [[nodiscard]] std::filesystem::path cache() const { return path_ / "cache"; }
 
@@ -29,6 +32,10 @@ public:
   [[nodiscard]] std::vector<std::filesystem::path> folders() const;
   /// Half-written run directories: their writer died. They hold no seal and are never read.
   [[nodiscard]] std::vector<std::filesystem::path> unsealed() const;
+  /// Finished measurements whose telemetry is not compacted yet (evidence/captured_run.hpp).
+  [[nodiscard]] std::vector<std::filesystem::path> captured() const;
+  /// Sealed runs of the days from `first_day` ("2026/11/29"; empty: all) on, in order of their names.
+  [[nodiscard]] std::vector<std::filesystem::path> sealed(const std::string& first_day = {}) const;
   /// A run directory by path, by run id, or by a unique part of one. Refuses: not_found,
   /// half_written.
   [[nodiscard]] Result<std::filesystem::path> find_run(const std::string& name) const;
@@ -36,7 +43,10 @@ public:
   [[nodiscard]] std::optional<std::filesystem::path> newest_run() const;
 
 private:
-  [[nodiscard]] std::vector<std::filesystem::path> run_directories() const;
+  /// Directories in the days' folders whose names begin so (empty: with no dot). Symbolic links are
+  /// never followed.
+  [[nodiscard]] std::vector<std::filesystem::path> in_days(std::string_view prefix,
+                                                           const std::string& first_day = {}) const;
   std::filesystem::path path_;
 };
 

@@ -47,6 +47,11 @@ Fact container() {
 
 } // namespace
 
+Result<std::string> boot_id() {
+  HEBE_TRY(const auto text, read_file("/proc/sys/kernel/random/boot_id"));
+  return text.substr(0, text.find('\n'));
+}
+
 std::vector<Fact> build_facts() {
   const char* source = "this binary";
   return {known("hebe.version", kVersion, source),
@@ -88,11 +93,7 @@ std::vector<Fact> host_facts(bool simulated, const Variables& variables) {
             {"slurm.node", "SLURMD_NODENAME"},
             {"cuda.visible_devices", "CUDA_VISIBLE_DEVICES"}}))
     out.push_back(variable(name, variables, env));
-  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  out.push_back(
-      boot ? known("host.boot_id", boot->substr(0, boot->find('\n')),
-                   "/proc/sys/kernel/random/boot_id")
-           : unknown("host.boot_id", "/proc/sys/kernel/random/boot_id", boot.error().what));
+  out.push_back(fact_of("host.boot_id", boot_id(), "/proc/sys/kernel/random/boot_id"));
   return out;
 }
 
@@ -131,12 +132,14 @@ std::vector<Fact> meter_facts(meter::BoardMeter& m) {
   return facts;
 }
 
-std::vector<Fact> toolchain_facts(const Json& hello) {
+std::vector<Fact> toolchain_facts(const Json& hello, const std::string& no_hello) {
   std::vector<Fact> out;
   for (const char* tool : {"python", "triton", "ptxas", "nvdisasm", "cuobjdump", "numpy"}) {
     const std::string name = std::string("toolchain.") + tool;
     const auto hit = hello.find(tool);
-    if (hit == hello.end())
+    if (!no_hello.empty())
+      out.push_back(unknown(name, "compile worker", no_hello));
+    else if (hit == hello.end())
       out.push_back(unknown(name, "compile worker", "the worker did not say"));
     else if (hit->contains("unavailable"))
       out.push_back(unknown(name, "compile worker", hit->at("unavailable").get<std::string>()));

@@ -19,8 +19,10 @@ using Variables = std::map<std::string, std::string,
 [[nodiscard]] std::vector<Fact> host_facts(bool simulated, const Variables& variables);
 [[nodiscard]] std::vector<Fact> device_facts(const gpu::DeviceInfo& device);
 [[nodiscard]] std::vector<Fact> meter_facts(meter::BoardMeter& meter);
-/// From the compile worker's hello.
-[[nodiscard]] std::vector<Fact> toolchain_facts(const Json& hello);
+/// From the compile worker's hello; without one, why there is none.
+[[nodiscard]] std::vector<Fact> toolchain_facts(const Json& hello, const std::string& no_hello = {});
+/// Changes with every start of the kernel.
+[[nodiscard]] Result<std::string> boot_id();
 
 [[nodiscard]] Json environment_json(const std::vector<Fact>& facts);
 /// Host name, UUIDs and serial-like values become "sha256:…" (first 16 digits): equal stays equal.

@@ -7,7 +7,7 @@
 
 namespace hebe::gpu {
 namespace {
-constexpr std::array<std::pair<std::string_view, FaultKind>, 23> kFaultNames = {{
+constexpr std::array<std::pair<std::string_view, FaultKind>, 26> kFaultNames = {{
     {"counter_frozen", FaultKind::counter_frozen},
     {"counter_backwards", FaultKind::counter_backwards},
     {"counter_reset", FaultKind::counter_reset},
@@ -31,6 +31,9 @@ constexpr std::array<std::pair<std::string_view, FaultKind>, 23> kFaultNames = {
     {"mig", FaultKind::mig},
     {"wrong_output", FaultKind::wrong_output},
     {"lease_removed", FaultKind::lease_removed},
+    {"reboot", FaultKind::reboot},
+    {"driver_update", FaultKind::driver_update},
+    {"board_swap", FaultKind::board_swap},
 }};
 constexpr Celsius kLeakageReference{45};
 } // namespace

@@ -69,7 +69,15 @@ enum class FaultKind {
   mig,           ///< MIG is on
   wrong_output,  ///< the kernel's output is wrong in one element
   lease_removed, ///< somebody deletes the lease file
+  reboot,        ///< identity: the machine was started again
+  driver_update, ///< identity: another driver
+  board_swap,    ///< identity: another board of another model in its place
 };
+/// Such a fault changes who the board is, not how it behaves: it is no part of a plan.
+[[nodiscard]] constexpr bool changes_identity(FaultKind kind) {
+  return kind == FaultKind::reboot || kind == FaultKind::driver_update ||
+         kind == FaultKind::board_swap;
+}
 
 struct Fault {
   FaultKind kind;

@@ -301,6 +301,20 @@ Json Workload::occupancy() {
   return out;
 }
 
+Result<Json> input_digests(const kernel::LaunchSpec& launch) {
+  Json out = Json::object();
+  for (const auto& a : launch.arguments) {
+    if (!a.is_buffer || a.role == kernel::Role::out) continue;
+    Sha256 sha;
+    HEBE_CHECK(kernel::for_each_chunk(a, [&](std::size_t, std::span<const std::byte> bytes) {
+      sha.update(bytes);
+      return Status{};
+    }));
+    out[a.name] = sha.hex();
+  }
+  return out;
+}
+
 Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch,
                                 const std::filesystem::path& folder) {
   InputFiles out;

@@ -68,6 +68,8 @@ struct InputFiles {
   std::map<std::string, std::filesystem::path> paths;
   Json digests = Json::object();
 };
+/// name -> sha256 of each input's bytes, with nothing written.
+[[nodiscard]] Result<Json> input_digests(const kernel::LaunchSpec& launch);
 [[nodiscard]] Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch,
                                               const std::filesystem::path& folder);
 

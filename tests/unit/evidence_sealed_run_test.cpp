@@ -1,6 +1,7 @@
 // Facts about sealing: a crash at any step leaves no run or a whole one.
 #include "evidence/sealed_run.hpp"
 
+#include "core/crash_point.hpp"
 #include "core/files.hpp"
 #include "core/sha256.hpp"
 #include "evidence/verify.hpp"
@@ -80,9 +81,9 @@ TEST(SealedRun, what_cannot_be_written_as_json_is_refused_before_anything_exists
 std::vector<std::string> steps() {
   const test::ScratchFolder folder;
   std::vector<std::string> out;
-  (void)seal_run(DataRoot(folder.path()), parts(), kWhen, [&](std::string_view step) {
-    out.emplace_back(step);
-  }).value();
+  listen_at_crash_points([&](std::string_view step) { out.emplace_back(step); });
+  (void)seal_run(DataRoot(folder.path()), parts(), kWhen).value();
+  listen_at_crash_points({});
   return out;
 }
 
@@ -94,9 +95,10 @@ TEST(SealedRun, killed_at_any_step_there_is_no_run_or_one_that_verifies) {
     const DataRoot root(folder.path());
     ASSERT_EQ(test::exit_code_in_child([&] {
                 std::size_t step = 0;
-                (void)seal_run(root, parts(), kWhen, [&](std::string_view) {
+                listen_at_crash_points([&](std::string_view) {
                   if (step++ == at) ::_exit(42);
                 });
+                (void)seal_run(root, parts(), kWhen);
                 return 0;
               }),
               42)

@@ -1,0 +1,106 @@
+#include "campaign/frozen_job.hpp"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include <unistd.h>
+
+namespace hebe::campaign {
+namespace fs = std::filesystem;
+namespace {
+
+// Before gigabytes are written: do the buffers fit the GPU, and the inputs and oracle outputs the
+// disk?
+Status fits(const kernel::LaunchSpec& launch, Bytes memory, const fs::path& scratch) {
+  std::uint64_t buffers = 0, files = 0;
+  for (const auto& a : launch.arguments) {
+    if (!a.is_buffer) continue;
+    buffers += a.bytes().count;
+    files += a.role == kernel::Role::out ? 2 * a.bytes().count
+                                         : a.bytes().count; // an oracle may be wider
+  }
+  if (buffers > memory.count)
+    return refuse(RefusalCode::bad_spec,
+                  fmt::format("the case's buffers take {} bytes, there are {}", buffers,
+                              memory.count),
+                  "make the case smaller (--set)", launch.name);
+  std::error_code ec;
+  const auto space = fs::space(scratch, ec);
+  if (!ec && files > space.available)
+    return refuse(RefusalCode::no_space,
+                  fmt::format("inputs and oracle outputs take {} bytes, {} are free", files,
+                              space.available),
+                  "set TMPDIR to a larger file system, or make the case smaller (--set)",
+                  scratch.string());
+  return {};
+}
+
+} // namespace
+
+Result<measure::Plan> drafted(const JobSpec& spec) {
+  measure::Plan plan;
+  plan.kind = spec.kind;
+  plan.tier = spec.tier;
+  plan.pairs = spec.pairs;
+  plan.window = spec.window;
+  plan.warm_up = spec.warm_up;
+  plan.seed = spec.seed.value_or(0);
+  plan.margins = spec.margins;
+  HEBE_CHECK(complete_plan(plan));
+  return plan;
+}
+
+Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
+  if (!worker_) {
+    HEBE_TRY(worker_, kernel::Worker::start(where_.worker));
+    HEBE_TRY(hello_, worker_->request("hello", Json::object(), Seconds(60)));
+  }
+  PreparedCase out;
+  const kernel::ArtifactStore store(where_.data_root);
+  HEBE_TRY(out.compiled, kernel::compile_case(*worker_, store, subject, where_.cache / "triton"));
+  HEBE_CHECK(fits(out.compiled.launch, where_.memory, where_.scratch));
+  if (!out.compiled.launch.has_reference)
+    return refuse(RefusalCode::bad_spec,
+                  "case \"" + out.compiled.launch.name + "\" has no reference",
+                  "give the case a reference: an unchecked kernel is not measured",
+                  subject.file.string());
+  HEBE_TRY(auto inputs, measure::write_inputs(out.compiled.launch, where_.scratch));
+  out.inputs = std::move(inputs.digests);
+  HEBE_TRY(out.expected,
+           kernel::reference_outputs(*worker_, out.compiled, inputs.paths, where_.scratch));
+  std::error_code ignored; // the oracle has read them; the GPU's are generated again
+  for (const auto& [name, path] : inputs.paths) fs::remove(path, ignored);
+  return out;
+}
+
+Result<std::string> freeze(measure::Plan& plan, const PreparedCase& prepared, const Target& target,
+                           bool seed_is_given) {
+  const auto& compiled = prepared.compiled;
+  plan.subject = {{"launch", compiled.launch.json},
+                  {"artifacts", compiled.artifacts},
+                  {"source", compiled.provenance.value("source_name", "")},
+                  {"compile", compiled.provenance}};
+  plan.cubins = {compiled.artifacts.at("cubin"), compiled.artifacts.at("cubin")};
+  plan.inputs = prepared.inputs;
+  Json faults = Json::array();
+  for (const auto& f : target.faults)
+    if (!gpu::changes_identity(f.kind)) faults.push_back(gpu::to_string(f));
+  plan.device =
+      target.simulated
+          ? Json{{"provenance", "simulated"},
+                 {"outputs", "taken from the case's reference, not computed from the cubin"},
+                 {"price", "declared bytes and operations through a roofline and an energy "
+                           "table, not counted from the TTGIR"},
+                 {"faults", faults}}
+          : Json{{"provenance", "measured"}, {"arch", target.arch}};
+  if (!seed_is_given &&
+      !target.simulated) { // a simulated run is to be reproducible, a real one random
+    std::random_device entropy;
+    plan.seed = (std::uint64_t{entropy()} << 32) | entropy();
+    plan.order = measure::random_order(plan.pairs, plan.seed);
+  }
+  return content_id(to_json(plan));
+}
+
+} // namespace hebe::campaign

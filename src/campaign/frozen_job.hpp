@@ -1,0 +1,67 @@
+// From what is wanted to a plan that cannot change. In: a case and a protocol, compiled; out: the
+// frozen plan with its id. Invariant: the plan is complete before the first launch, and measuring it
+// later, elsewhere, needs only the plan and the artifacts that it names.
+#pragma once
+
+#include "gpu/sim_board.hpp"
+#include "kernel/compiled_case.hpp"
+#include "measure/plan.hpp"
+#include "measure/workload.hpp"
+
+namespace hebe::campaign {
+
+/// What is wanted of one job.
+struct JobSpec {
+  std::string kind = "aa";
+  kernel::CaseRequest subject;
+  measure::Tier tier;
+  int pairs = 0;
+  Seconds window{0}, warm_up{0};
+  std::optional<std::uint64_t> seed; ///< none: random when measured, 0 when simulated
+  measure::Margins margins;
+};
+
+/// The kind of machine that a plan is for.
+struct Target {
+  bool simulated = false;
+  int arch = 0;
+  std::vector<gpu::Fault> faults; ///< simulated only
+};
+
+/// A case with all that measuring it needs.
+struct PreparedCase {
+  kernel::CompiledCase compiled;
+  Json inputs; ///< buffer name to sha256
+  measure::ExpectedOutputs expected;
+};
+
+/// Counts and lengths against the tier, before anything costs time.
+[[nodiscard]] Result<measure::Plan> drafted(const JobSpec& spec);
+
+/// Compiles the case, makes its inputs and its oracle's outputs in `scratch` (which must outlive
+/// their use), having checked that they fit the disk and `memory` (of the GPU).
+struct Preparation {
+  kernel::WorkerCommand worker;
+  std::filesystem::path data_root, cache, scratch;
+  Bytes memory;
+};
+class CasePreparer {
+public:
+  explicit CasePreparer(Preparation where) : where_(std::move(where)) {}
+  [[nodiscard]] Result<PreparedCase> prepare(const kernel::CaseRequest& subject);
+  /// Tools and versions, as the worker said; null before the first preparation.
+  [[nodiscard]] const Json& hello() const { return hello_; }
+  /// The worker's memory and CPU time are not to be there while we measure.
+  void stop_worker() { worker_.reset(); }
+
+private:
+  Preparation where_;
+  std::unique_ptr<kernel::Worker> worker_;
+  Json hello_;
+};
+
+/// Completes the draft with what was compiled; returns the plan's id.
+[[nodiscard]] Result<std::string> freeze(measure::Plan& draft, const PreparedCase& prepared,
+                                         const Target& target, bool seed_is_given);
+
+} // namespace hebe::campaign

@@ -1,0 +1,103 @@
+#include "campaign/measurement.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace hebe::campaign {
+namespace {
+
+// With our context open and nobody else on the board, the one process listed is ours, whatever its
+// number is in the meter's eyes. None: the meter cannot see processes, and the record says so.
+Result<std::set<std::int64_t>> find_ourselves(Machine& machine) {
+  HEBE_TRY(const auto processes, machine.meter().processes());
+  if (processes.size() > 1)
+    return refuse(RefusalCode::gpu_busy,
+                  fmt::format("{} processes use the GPU just after it was free", processes.size()),
+                  "end them, or choose another --device", machine.meter().board().uuid);
+  std::set<std::int64_t> own;
+  for (const auto& p : processes) own.insert(p.pid);
+  return own;
+}
+
+Json environment_of(const Machine& machine, const Circumstances& c) {
+  std::vector<Fact> facts = evidence::build_facts();
+  Json argv = Json::array();
+  for (const auto& a : c.argv) argv.push_back(a);
+  facts.push_back(c.no_argv.empty()
+                      ? known("run.argv", argv, "command line; the data root's place is left out")
+                      : unknown("run.argv", "command line", c.no_argv));
+  facts.push_back(
+      machine.simulated()
+          ? unknown("run.started", "clock", "the simulated GPU runs in virtual time")
+          : known("run.started", utc_text(machine.clock().wall_us()), "wall clock"));
+  for (auto&& more : {evidence::host_facts(machine.simulated(), c.variables),
+                      evidence::toolchain_facts(c.toolchain, c.no_toolchain),
+                      evidence::device_facts(machine.info()),
+                      evidence::meter_facts(machine.meter())})
+    facts.insert(facts.end(), more.begin(), more.end());
+  if (c.redact) evidence::redact(facts);
+  return evidence::environment_json(facts);
+}
+
+} // namespace
+
+Status board_is_free(Machine& machine) {
+  auto& meter = machine.meter();
+  HEBE_TRY(const bool mig, meter.mig_enabled());
+  if (mig)
+    return refuse(RefusalCode::mig_enabled,
+                  "MIG is on: the board's power is that of all its slices together",
+                  "measure on a board whose administrator has MIG off", meter.board().uuid);
+  HEBE_TRY(const auto processes, meter.processes());
+  if (processes.empty()) return {};
+  std::string who;
+  for (const auto& p : processes)
+    who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", p.pid,
+                       p.name.empty() ? "name unknown" : p.name);
+  return refuse(RefusalCode::gpu_busy, "other processes use the GPU: " + who,
+                "end them, or choose another --device", meter.board().uuid);
+}
+
+Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::string& plan_id,
+                                       const PreparedCase& prepared, Machine& machine,
+                                       const BoardLease& lease, const Circumstances& circumstances,
+                                       const JobCallbacks& callbacks) {
+  const auto may_continue = [&]() -> Status {
+    if (callbacks.interrupted && callbacks.interrupted())
+      return refuse(RefusalCode::interrupted, "interrupted; nothing was recorded",
+                    "run again to measure");
+    return lease.still_held(machine);
+  };
+  evidence::RunParts parts;
+  parts.environment = environment_of(machine, circumstances);
+  HEBE_CHECK(
+      canonical_json(parts.environment)); // text that cannot be stored is refused before the run
+  HEBE_CHECK(may_continue());
+  HEBE_CHECK(board_is_free(machine)); // again: preparing took a while
+  HEBE_TRY(auto* device, machine.device());
+  measure::Supervision supervision{may_continue, callbacks.progress, {}};
+  HEBE_TRY(supervision.own_pids, find_ourselves(machine));
+  HEBE_TRY(auto workload,
+           measure::Workload::make(*device, {&prepared.compiled, &prepared.compiled},
+                                   prepared.expected));
+  HEBE_TRY(auto check, workload.check());
+  HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(),
+                                            plan.cubins[0] == plan.cubins[1]));
+  HEBE_TRY(auto raw, measure::run_experiment(plan, *device, arms, machine.meter(), supervision));
+
+  HEBE_CHECK(workload.still_right());
+  parts.acquisition = acquisition_of(raw, machine.meter(), machine.clock().is_virtual());
+  parts.acquisition.check = std::move(check);
+  parts.acquisition.occupancy = workload.occupancy();
+  parts.plan = plan;
+  parts.plan_id = plan_id;
+  parts.windows = std::move(raw.windows);
+  parts.samples = std::move(raw.sampler.samples);
+  HEBE_CHECK(judge_windows(parts.windows, parts.samples, plan, parts.acquisition));
+  HEBE_TRY(parts.analysis, analyse(plan, plan_id, parts.acquisition, parts.windows));
+  HEBE_CHECK(may_continue());
+  return parts;
+}
+
+} // namespace hebe::campaign

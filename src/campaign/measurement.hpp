@@ -1,0 +1,41 @@
+// One frozen job on one board. In: the plan, the prepared case, an open machine, its lease; out:
+// everything a run's record is made of. Invariant: nothing is written here, and whatever makes the
+// board, its meter or the kernel unfit is a refusal.
+#pragma once
+
+#include "campaign/board_lease.hpp"
+#include "campaign/frozen_job.hpp"
+#include "evidence/environment.hpp"
+#include "evidence/sealed_run.hpp"
+#include "measure/experiment.hpp"
+
+#include <functional>
+
+namespace hebe::campaign {
+
+struct JobCallbacks {
+  std::function<bool()> interrupted;
+  std::function<void(const measure::Progress&)> progress;
+  std::function<void(const std::string&)> notice; ///< one line for the log
+};
+
+/// What the environment record says beside what can be read off the machine.
+struct Circumstances {
+  std::vector<std::string> argv; ///< as recorded
+  std::string no_argv;           ///< why there is none, where the record must not depend on it
+  evidence::Variables variables;
+  Json toolchain;           ///< the compile worker's hello
+  std::string no_toolchain; ///< why there is none
+  bool redact = false;
+};
+
+/// Before our own context exists, so that every process on the board is somebody else's: gpu_busy,
+/// mig_enabled.
+[[nodiscard]] Status board_is_free(Machine& machine);
+
+[[nodiscard]] Result<evidence::RunParts>
+measure_job(const measure::Plan& plan, const std::string& plan_id, const PreparedCase& prepared,
+            Machine& machine, const BoardLease& lease, const Circumstances& circumstances,
+            const JobCallbacks& callbacks);
+
+} // namespace hebe::campaign
