@@ -9,12 +9,15 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 
 namespace hebe {
 namespace {
 
 const valijson::Schema* compiled(std::string_view name) {
   static std::map<std::string, std::unique_ptr<valijson::Schema>, std::less<>> cache;
+  static std::mutex guard; // records are checked on all cores
+  const std::lock_guard lock(guard);
   if (auto hit = cache.find(name); hit != cache.end()) return hit->second.get();
   for (const auto& [embedded, text] : embedded_schemas()) {
     if (embedded != name) continue;

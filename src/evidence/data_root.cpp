@@ -36,6 +36,9 @@ std::vector<fs::path> DataRoot::unsealed() const {
        !ec && it != end; it.increment(ec))
     if (it->is_directory(ec) && it->path().filename().string().starts_with(kUnsealedPrefix))
       out.push_back(it->path());
+  for (const auto& folder : {datasets(), analyses()})
+    for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec))
+      if (it->path().filename().string().starts_with(kUnsealedPrefix)) out.push_back(it->path());
   std::sort(out.begin(), out.end());
   return out;
 }

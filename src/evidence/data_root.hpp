@@ -21,22 +21,26 @@ public:
   [[nodiscard]] std::filesystem::path runs() const { return path_ / "runs"; }
   [[nodiscard]] std::filesystem::path leases() const { return path_ / "leases"; }
   [[nodiscard]] std::filesystem::path cache() const { return path_ / "cache"; }
+  [[nodiscard]] std::filesystem::path datasets() const { return path_ / "datasets"; }
+  [[nodiscard]] std::filesystem::path analyses() const { return path_ / "analyses"; }
 
   /// Creates the layout; safe to repeat. Refuses before anything else runs when the root is
   /// read-only.
   [[nodiscard]] Status initialise() const;
   /// The folders initialise() makes.
   [[nodiscard]] std::vector<std::filesystem::path> folders() const;
-  /// Half-written run directories: their writer died. They hold no seal and are never read.
+  /// Half-written directories of runs, datasets and analyses: their writer died. They hold no seal
+  /// and are never read.
   [[nodiscard]] std::vector<std::filesystem::path> unsealed() const;
   /// A run directory by path, by run id, or by a unique part of one. Refuses: not_found,
   /// half_written.
   [[nodiscard]] Result<std::filesystem::path> find_run(const std::string& name) const;
   /// The newest run, if any.
   [[nodiscard]] std::optional<std::filesystem::path> newest_run() const;
+  /// Every sealed run's directory, oldest first.
+  [[nodiscard]] std::vector<std::filesystem::path> run_directories() const;
 
 private:
-  [[nodiscard]] std::vector<std::filesystem::path> run_directories() const;
   std::filesystem::path path_;
 };
 
