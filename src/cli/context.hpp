@@ -47,6 +47,7 @@ struct Command {
 [[nodiscard]] Command dataset_snapshot_command();
 [[nodiscard]] Command dataset_verify_command();
 [[nodiscard]] Command analysis_verify_command();
+[[nodiscard]] Command catalog_rebuild_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);

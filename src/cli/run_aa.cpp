@@ -2,6 +2,7 @@
 #include "campaign/job.hpp"
 #include "cli/context.hpp"
 #include "cli/progress_bar.hpp"
+#include "evidence/catalog.hpp"
 
 #include <fmt/format.h>
 
@@ -156,6 +157,9 @@ int run(const Context& c, const Options& o) {
       refusal.not_written = "the run's record";
     return c.refused(refusal);
   }
+  // The run is sealed whatever becomes of its row: the catalog is only an index.
+  if (const auto added = evidence::Catalog::add(root, outcome->run.directory); !added)
+    bar.line("hebe: the catalog does not have this run yet: " + to_text(added.error()));
   if (c.json)
     c.print_json({{"run_id", outcome->run.run_id},
                   {"seal", outcome->run.seal},

@@ -1,35 +1,47 @@
-// hebe run-verify: digests, schemas, and the analysis computed again from the samples.
+// hebe run-verify: digests, schemas, and the analysis computed again from the samples; of one run
+// in full, of many in a line each.
 #include "cli/context.hpp"
+#include "core/parallel.hpp"
+#include "evidence/run_tree.hpp"
 #include "evidence/verify.hpp"
+
+#include <fmt/format.h>
 
 namespace hebe::cli {
 namespace {
+namespace fs = std::filesystem;
 
-int run(const Context& c, const std::string& name) {
-  const evidence::DataRoot root(c.data_root);
-  const auto directory = name.empty() ? [&]() -> Result<std::filesystem::path> {
-    if (auto newest = root.newest_run()) return *newest;
-    return refuse(RefusalCode::not_found, "there is no run in this data root",
-                  "measure one with `hebe run-aa`", root.runs().string());
-  }()
-      : root.find_run(name);
-  if (!directory) return c.refused(directory.error());
-  const auto report = evidence::verify_run(*directory);
+struct Options {
+  std::vector<std::string> names;
+  bool all = false;
+};
+
+Json problems_json(const evidence::VerifyReport& report) {
+  Json out = Json::array();
+  for (const auto& p : report.problems)
+    out.push_back({{"code", name_of(p.code)}, {"what", p.what}, {"where", p.where}});
+  return out;
+}
+
+Json json_of(const evidence::VerifyReport& report) {
+  const auto of_analysis = [&](const char* name) {
+    return report.analysis.is_object() ? report.analysis.at(name) : Json(nullptr);
+  };
+  return {{"directory", report.directory.string()},
+          {"seal", report.seal},
+          {"valid", report.valid()},
+          {"passed", report.passed},
+          {"not_checked", report.not_checked},
+          {"problems", problems_json(report)},
+          {"verdict", of_analysis("verdict")},
+          {"qualified", of_analysis("qualified")}};
+}
+
+int one(const Context& c, const fs::path& directory) {
+  const auto report = evidence::verify_run(directory);
   if (!report) return c.refused(report.error());
   if (c.json) {
-    Json problems = Json::array();
-    for (const auto& p : report->problems)
-      problems.push_back({{"code", name_of(p.code)}, {"what", p.what}, {"where", p.where}});
-    c.print_json(
-        {{"directory", report->directory.string()},
-         {"seal", report->seal},
-         {"valid", report->valid()},
-         {"passed", report->passed},
-         {"not_checked", report->not_checked},
-         {"problems", problems},
-         {"verdict", report->analysis.is_object() ? report->analysis.at("verdict") : Json(nullptr)},
-         {"qualified",
-          report->analysis.is_object() ? report->analysis.at("qualified") : Json(nullptr)}});
+    c.print_json(json_of(*report));
   } else {
     c.print(report->directory.string());
     for (const auto& text : report->passed) c.print("  ok           " + text);
@@ -40,17 +52,109 @@ int run(const Context& c, const std::string& name) {
   return static_cast<int>(report->valid() ? ExitCode::done : ExitCode::bad_data);
 }
 
+/// What is said of one of many runs, ready to be printed in its turn.
+struct Line {
+  std::string text;
+  bool valid = false;
+};
+
+Line line_for(const Context& c, const fs::path& directory) {
+  auto report = evidence::verify_run(directory);
+  if (!report) { // vanished, or not readable at all: one bad run of many
+    evidence::VerifyReport refused;
+    refused.directory = directory;
+    refused.problems.push_back(std::move(report).error());
+    report = std::move(refused);
+  }
+  if (c.json)
+    return {json_of(*report).dump(-1, ' ', false, Json::error_handler_t::replace), report->valid()};
+  const auto name = report->directory.filename().string();
+  if (report->valid())
+    return {fmt::format("ok   {}  {}", name, report->analysis.at("verdict").get<std::string>()),
+            true};
+  std::string text = "BAD  " + name;
+  for (const auto& p : report->problems) text += "\n       " + p.where + ": " + p.what;
+  return {std::move(text), false};
+}
+
+// One JSON value or a line a run, printed as they come: memory does not grow with their number.
+int many(const Context& c, const std::vector<fs::path>& directories) {
+  constexpr std::size_t kAtOnce = 64;
+  std::size_t bad = 0;
+  if (c.json) c.print("{\"runs\": [");
+  for (std::size_t begin = 0; begin < directories.size(); begin += kAtOnce) {
+    std::vector<Line> lines(std::min(kAtOnce, directories.size() - begin));
+    const auto done = for_each_index(lines.size(), core_count(), [&](std::size_t i) -> Status {
+      lines[i] = line_for(c, directories[begin + i]);
+      return {};
+    });
+    if (!done) return c.refused(done.error());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      bad += lines[i].valid ? 0 : 1;
+      const bool last = begin + i + 1 == directories.size();
+      c.print(lines[i].text + (c.json && !last ? "," : ""));
+    }
+  }
+  if (c.json)
+    c.print(fmt::format("], \"verified\": {}, \"bad\": {}}}", directories.size() - bad, bad));
+  else
+    c.print(fmt::format("{} of {} runs verified, {} bad", directories.size() - bad,
+                        directories.size(), bad));
+  return static_cast<int>(bad == 0 ? ExitCode::done : ExitCode::bad_data);
+}
+
+int run(const Context& c, const Options& o) {
+  const evidence::DataRoot root(c.data_root);
+  std::vector<fs::path> directories;
+  if (o.all) {
+    if (!o.names.empty())
+      return c.refused({RefusalCode::bad_argument,
+                        "--all and a run were both given",
+                        {},
+                        "give one of them",
+                        {}});
+    std::error_code ec;
+    if (!fs::is_directory(root.runs(), ec))
+      return c.refused({RefusalCode::not_found,
+                        "there are no runs here",
+                        root.runs().string(),
+                        "give --data-root, or measure with `hebe run-aa`",
+                        {}});
+    for (auto& entry : evidence::list_run_tree(root.runs()))
+      if (entry.kind == evidence::TreeKind::run) directories.push_back(std::move(entry.path));
+    return many(c, directories);
+  }
+  for (const auto& name : o.names) {
+    auto found = root.find_run(name);
+    if (!found) return c.refused(found.error());
+    directories.push_back(std::move(*found));
+  }
+  if (directories.size() > 1) return many(c, directories);
+  if (directories.empty()) {
+    const auto newest = root.newest_run();
+    if (!newest)
+      return c.refused({RefusalCode::not_found,
+                        "there is no run in this data root",
+                        root.runs().string(),
+                        "measure one with `hebe run-aa`",
+                        {}});
+    directories.push_back(*newest);
+  }
+  return one(c, directories.front());
+}
+
 } // namespace
 
 Command run_verify_command() {
   return {
       "run-verify",
-      "Verify a sealed run: every digest and schema, then the analysis recomputed from the samples",
+      "Verify sealed runs: every digest and schema, then the analysis recomputed from the samples",
       [](CLI::App& app, Context& c) {
-        auto name = std::make_shared<std::string>();
-        app.add_option("run", *name,
-                       "run directory, run id, or a unique part of one (default: the newest)");
-        return [&c, name] { return run(c, *name); };
+        auto o = std::make_shared<Options>();
+        app.add_option("run", o->names,
+                       "run directories, run ids, or unique parts of them (default: the newest)");
+        app.add_flag("--all", o->all, "every run of the data root, a line each, on all cores");
+        return [&c, o] { return run(c, *o); };
       }};
 }
 

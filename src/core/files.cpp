@@ -1,5 +1,8 @@
 #include "core/files.hpp"
 
+#include "core/sha256.hpp"
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -32,21 +35,73 @@ Refusal io_refusal(int error, std::string_view operation, const fs::path& path) 
   return r;
 }
 
+namespace {
+/// Reads to the end, straight into a string that has room for one byte more than the file's size:
+/// the usual file takes one call that reads it and one that finds its end. `fresh` sees each piece
+/// while it still lies in the processor's cache.
+template <class Fresh>
+Result<std::string> read_to_end(int fd, const fs::path& path, std::size_t piece, Fresh&& fresh) {
+  struct stat info {};
+  std::string bytes;
+  std::size_t have = 0, room = 1 << 12;
+  if (::fstat(fd, &info) == 0 && info.st_size > 0)
+    room = static_cast<std::size_t>(info.st_size) + 1;
+  for (;;) {
+    int error = 0;
+    bool ended = false;
+    bytes.resize_and_overwrite(room, [&](char* at, std::size_t size) {
+      while (have < size && !ended && error == 0) {
+        const auto got = ::read(fd, at + have, std::min(size - have, piece));
+        if (got < 0 && errno != EINTR) error = errno;
+        if (got == 0) ended = true;
+        if (got <= 0) continue;
+        fresh(std::string_view(at + have, static_cast<std::size_t>(got)));
+        have += static_cast<std::size_t>(got);
+      }
+      return have;
+    });
+    if (error != 0) return std::unexpected(io_refusal(error, "read", path));
+    if (ended) return bytes;
+    room *= 2; // it grew, or its size is not known beforehand (/proc, a pipe)
+  }
+}
+} // namespace
+
 Result<std::string> read_file(const fs::path& path) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return std::unexpected(io_refusal(errno, "open", path));
-  std::string bytes;
+  constexpr std::size_t kLargestRead = 1 << 30; // Linux reads at most 2 GiB a call
+  return read_to_end(fd.get(), path, kLargestRead, [](std::string_view) {});
+}
+
+Result<FileDescriptor> open_record(const fs::path& path) {
+  // O_NONBLOCK: opening a pipe in a record's place must not wait for its writer.
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
-  if (::fstat(fd.get(), &info) == 0 && info.st_size > 0)
-    bytes.reserve(static_cast<std::size_t>(info.st_size));
-  char buffer[1 << 16];
-  for (;;) {
-    const auto got = ::read(fd.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::unexpected(io_refusal(errno, "read", path));
-    if (got == 0) return bytes;
-    bytes.append(buffer, static_cast<std::size_t>(got));
-  }
+  if (!fd && errno == ELOOP)
+    return refuse(RefusalCode::io_failed, "it is a symbolic link, not the file itself",
+                  "put the file itself in its place", path.string());
+  if (!fd || ::fstat(fd.get(), &info) != 0) return std::unexpected(io_refusal(errno, "open", path));
+  if (!S_ISREG(info.st_mode))
+    return refuse(RefusalCode::io_failed, "it is not a regular file",
+                  "put the file itself in its place", path.string());
+  return fd;
+}
+
+Result<HashedBytes> read_record(const fs::path& path, std::uint64_t at_most) {
+  HEBE_TRY(const auto fd, open_record(path));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) == 0 && static_cast<std::uint64_t>(info.st_size) > at_most)
+    return refuse(RefusalCode::io_failed,
+                  "it has " + std::to_string(info.st_size) + " bytes, at most " +
+                      std::to_string(at_most) + " can be right",
+                  "restore the file from a copy", path.string());
+  Sha256 sha;
+  HashedBytes out;
+  HEBE_TRY(out.bytes, read_to_end(fd.get(), path, kHashingPiece,
+                                  [&](std::string_view piece) { sha.update(piece); }));
+  out.sha256 = sha.hex();
+  return out;
 }
 
 namespace {

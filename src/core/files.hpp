@@ -4,6 +4,7 @@
 
 #include "core/result.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ public:
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   ~FileDescriptor() { close(); }
   [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
   void close();
 
@@ -33,6 +35,18 @@ private:
                                  const std::filesystem::path& path);
 
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+
+/// Opens a stored record: a regular file under its own name. A symbolic link, a device or a pipe
+/// in a record's place is io_failed, whatever it would give to read.
+[[nodiscard]] Result<FileDescriptor> open_record(const std::filesystem::path& path);
+
+/// Bytes that are read once, and their SHA-256: what was checked is what is used.
+struct HashedBytes {
+  std::string bytes, sha256;
+};
+/// `at_most` refuses a file that is larger, before it is read.
+[[nodiscard]] Result<HashedBytes> read_record(const std::filesystem::path& path,
+                                              std::uint64_t at_most);
 
 /// Writes `path` through a temporary name beside it: written, fsynced, made read-only (0444),
 /// renamed, the directory fsynced. An existing file is replaced; a failure leaves it as it was.

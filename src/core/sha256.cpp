@@ -50,8 +50,9 @@ std::string sha256_hex(std::string_view bytes) {
 Result<std::string> sha256_of_file(const std::filesystem::path& path) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return std::unexpected(io_refusal(errno, "open", path));
+  ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL); // reads ahead further; may be ignored
   Sha256 sha;
-  std::vector<std::byte> buffer(1 << 18);
+  std::vector<std::byte> buffer(kHashingPiece);
   for (;;) {
     const auto got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;

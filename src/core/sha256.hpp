@@ -12,6 +12,10 @@
 
 namespace hebe {
 
+/// How much is read before it is hashed: small enough to stay in the second-level cache, large
+/// enough that the system calls do not count (bench/hashing.cpp).
+inline constexpr std::size_t kHashingPiece = 1 << 17;
+
 class Sha256 {
 public:
   Sha256();

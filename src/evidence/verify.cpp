@@ -2,7 +2,6 @@
 
 #include "core/files.hpp"
 #include "core/schema.hpp"
-#include "core/sha256.hpp"
 #include "evidence/sealed_run.hpp"
 #include "evidence/telemetry.hpp"
 #include "kernel/artifact_store.hpp"
@@ -26,6 +25,8 @@ std::string without_digits(std::string text) {
   });
   return text;
 }
+
+constexpr std::uint64_t kLargestManifest = 64 << 20;
 
 class Verification {
 public:
@@ -53,19 +54,19 @@ private:
   std::string path(const char* name) const { return (report_.directory / name).string(); }
 
   bool manifest() {
-    auto bytes = read_file(report_.directory / "manifest.json");
-    if (!bytes) {
+    auto file = read_record(report_.directory / "manifest.json", kLargestManifest);
+    if (!file) {
       problem(RefusalCode::digest_mismatch, "manifest.json",
-              "the manifest is missing or unreadable: " + bytes.error().what);
+              "the manifest is missing or unreadable: " + file.error().what);
       return false;
     }
-    report_.seal = sha256_hex(*bytes);
+    report_.seal = file->sha256;
     const auto name = report_.directory.filename().string();
     if (!name.ends_with("-" + report_.seal.substr(0, kSealDigitsInName)))
       problem(RefusalCode::digest_mismatch, "manifest.json",
               fmt::format("the manifest's digest begins with {}, the run is named {}",
                           report_.seal.substr(0, kSealDigitsInName), name));
-    auto parsed = parse_json(*bytes, path("manifest.json"));
+    auto parsed = parse_json(file->bytes, path("manifest.json"));
     if (parsed)
       if (auto ok = check_schema(*parsed, "hebe.run.manifest/1", path("manifest.json")); !ok)
         parsed = std::unexpected(ok.error());
@@ -84,20 +85,20 @@ private:
     for (const auto& f : manifest_.at("files")) {
       const auto name = f.at("path").get<std::string>();
       expected.insert(name);
-      auto bytes = read_file(report_.directory / name);
-      if (!bytes) {
+      auto file = read_record(report_.directory / name, f.at("bytes").get<std::uint64_t>());
+      if (!file) {
         problem(RefusalCode::digest_mismatch, name,
-                "the file is missing or unreadable: " + bytes.error().what);
-      } else if (bytes->size() != f.at("bytes")) {
+                "the file is missing, unreadable or too long: " + file.error().what);
+      } else if (file->bytes.size() != f.at("bytes")) {
         problem(RefusalCode::digest_mismatch, name,
                 fmt::format("required {} bytes, found {}", f.at("bytes").get<std::uint64_t>(),
-                            bytes->size()));
-      } else if (const auto digest = sha256_hex(*bytes); digest != f.at("sha256")) {
-        problem(
-            RefusalCode::digest_mismatch, name,
-            fmt::format("required sha256 {}, found {}", f.at("sha256").get<std::string>(), digest));
+                            file->bytes.size()));
+      } else if (file->sha256 != f.at("sha256")) {
+        problem(RefusalCode::digest_mismatch, name,
+                fmt::format("required sha256 {}, found {}", f.at("sha256").get<std::string>(),
+                            file->sha256));
       } else {
-        files_[name] = std::move(*bytes);
+        files_[name] = std::move(file->bytes);
       }
     }
     for (const char* needed :

@@ -1,0 +1,247 @@
+#include "evidence/catalog_rebuild.hpp"
+
+#include "core/json.hpp"
+#include "evidence/catalog.hpp"
+#include "evidence/catalog_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hebe::evidence {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kRunsAtOnce = 256; // read, then inserted: this bounds the memory
+constexpr std::uint64_t kLargestCampaign = 256 << 20;
+
+bool names_open_file(int fd, const fs::path& path) {
+  struct stat held {
+  }, named{};
+  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+bool is_aside_name(std::string_view name) {
+  return name.starts_with("catalog.sqlite.") && name.ends_with(".tmp");
+}
+
+void remove_if_dead(const fs::path& path) {
+  const FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && names_open_file(fd.get(), path))
+    ::unlink(path.c_str());
+}
+
+/// A writer that died inside add() left a journal beside the old catalog. Under the new file's name
+/// it would be played into the new file: it is played back into the old one, or thrown away.
+void settle_journal(const fs::path& file) {
+  const auto journal = fs::path(file.string() + "-journal");
+  std::error_code ec;
+  if (fs::symlink_status(journal, ec).type() == fs::file_type::not_found) return;
+  if (auto old = Database::open(file, Database::Access::shared))
+    (void)old->number("SELECT count(*) FROM sqlite_master");
+  ::unlink(journal.c_str());
+}
+
+class Rebuild {
+public:
+  Rebuild(const DataRoot& root, unsigned threads) : root_(root), threads_(threads) {}
+
+  Result<CatalogReport> run() {
+    std::error_code ec;
+    if (!fs::is_directory(root_.path(), ec))
+      return refuse(RefusalCode::not_found, "there is no such data root",
+                    "give its --data-root, or make it with `hebe data-init`",
+                    root_.path().string());
+    HEBE_TRY(auto aside, CatalogAside::make(root_));
+    // The long part, while others may seal runs and add them to the old catalog.
+    HEBE_TRY(auto database, Database::open(aside.path(), Database::Access::private_));
+    HEBE_CHECK(create_catalog_tables(database, kCatalogVersion));
+    HEBE_TRY(auto transaction, Transaction::begin(database));
+    HEBE_TRY(auto writer, CatalogWriter::over(database));
+    writer_ = &writer;
+    const auto before = list_run_tree(root_.runs());
+    HEBE_CHECK(put_all(before));
+
+    HEBE_TRY(const auto lock, CatalogLock::acquire(root_));
+    HEBE_CHECK(put_changes(before));
+    HEBE_CHECK(put_campaigns());
+    HEBE_CHECK(put_named("datasets", &CatalogWriter::put_dataset));
+    HEBE_CHECK(put_named("analyses", &CatalogWriter::put_analysis));
+    HEBE_CHECK(transaction.commit());
+    HEBE_TRY(auto report, checked(database));
+    // Closed before it is renamed: SQLite remembers its files by name.
+    writer = {};
+    database = {};
+    report.file = Catalog::file_of(root_);
+    settle_journal(report.file);
+    HEBE_CHECK(aside.put_in_place(report.file));
+    report.bytes = fs::file_size(report.file, ec);
+    return report;
+  }
+
+private:
+  Status put_all(std::span<const TreeEntry> entries) {
+    for (std::size_t begin = 0; begin < entries.size(); begin += kRunsAtOnce) {
+      const auto part = entries.subspan(begin, std::min(kRunsAtOnce, entries.size() - begin));
+      std::vector<ScannedRun> scanned(part.size());
+      HEBE_CHECK(for_each_index(part.size(), threads_, [&](std::size_t i) -> Status {
+        if (part[i].kind == TreeKind::run)
+          scanned[i] = scan_run(root_, part[i].path);
+        else
+          scanned[i] = problem_of(root_, part[i]);
+        return {};
+      }));
+      for (std::size_t i = 0; i < part.size(); ++i)
+        if (!is_gone(part[i].path)) HEBE_CHECK(writer_->put(scanned[i]));
+    }
+    return {};
+  }
+
+  /// Vanished while it was read: a problem that it then seems to have is none.
+  static bool is_gone(const fs::path& path) {
+    struct stat info {};
+    return ::lstat(path.c_str(), &info) != 0 && errno == ENOENT;
+  }
+
+  Status put_changes(const std::vector<TreeEntry>& before) {
+    const auto now = list_run_tree(root_.runs());
+    const auto key = [](const TreeEntry& e) { return std::pair(e.path.native(), e.kind); };
+    const auto less = [&](const TreeEntry& a, const TreeEntry& b) { return key(a) < key(b); };
+    const auto sorted = [&](std::vector<TreeEntry> entries) {
+      std::sort(entries.begin(), entries.end(), less);
+      return entries;
+    };
+    const auto old_sorted = sorted(before), now_sorted = sorted(now);
+    std::vector<TreeEntry> gone, arrived;
+    std::set_difference(old_sorted.begin(), old_sorted.end(), now_sorted.begin(), now_sorted.end(),
+                        std::back_inserter(gone), less);
+    std::set_difference(now_sorted.begin(), now_sorted.end(), old_sorted.begin(), old_sorted.end(),
+                        std::back_inserter(arrived), less);
+    for (const auto& e : gone) HEBE_CHECK(writer_->forget(shown_path(root_, e.path)));
+    return put_all(arrived);
+  }
+
+  /// Every directory in <root>/<folder>; what else is there is a problem.
+  template <class F> Status for_each_directory(const char* folder, F&& f) {
+    const auto path = root_.path() / folder;
+    if (is_gone(path)) return {};
+    const auto entries = list_folder(path);
+    if (!entries) return writer_->put({folder, "unreadable", entries.error().what});
+    for (const auto& e : *entries) {
+      const auto shown = shown_path(root_, path / e.name);
+      HEBE_CHECK([&]() -> Status {
+        if (e.type == fs::file_type::symlink)
+          return writer_->put({shown, "symbolic_link", "a symbolic link: it is not followed"});
+        if (e.name.starts_with(kUnsealedPrefix))
+          return writer_->put(
+              {shown, "half_written", "never sealed: its writer died or is still writing"});
+        if (e.type != fs::file_type::directory || e.name.starts_with('.'))
+          return writer_->put({shown, "foreign", "not what Hebe puts here"});
+        return f(fs::path(shown).filename().string(), shown, path / e.name);
+      }());
+    }
+    return {};
+  }
+
+  Status put_named(const char* folder,
+                   Status (CatalogWriter::*put)(const std::string&, const std::string&)) {
+    return for_each_directory(folder, [&](const std::string& id, const std::string& shown,
+                                          const fs::path&) { return (writer_->*put)(id, shown); });
+  }
+
+  Status put_campaigns() {
+    return for_each_directory(
+        "campaigns",
+        [&](const std::string& id, const std::string& shown, const fs::path& path) -> Status {
+          const auto file = read_record(path / "plan.json", kLargestCampaign);
+          if (!file) return writer_->put({shown + "/plan.json", "unreadable", file.error().what});
+          const auto plan = parse_json(file->bytes, shown + "/plan.json");
+          const bool fits = plan && plan->is_object() &&
+                            plan->value("schema", Json()) == "hebe.campaign.plan/1" &&
+                            plan->value("jobs", Json()).is_array();
+          if (!fits)
+            return writer_->put({shown + "/plan.json", "schema",
+                                 plan ? "required schema \"hebe.campaign.plan/1\" with its jobs"
+                                      : plan.error().what});
+          const auto name = plan->value("name", Json());
+          return writer_->put_campaign(
+              id, name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt,
+              static_cast<std::int64_t>(plan->at("jobs").size()));
+        });
+  }
+
+  Result<CatalogReport> checked(Database& database) {
+    HEBE_TRY(auto check, database.prepare("PRAGMA quick_check(1)"));
+    HEBE_TRY(const bool said, check.row());
+    if (!said || check.cell(0) != Cell("ok"))
+      return refuse(RefusalCode::io_failed, "the new catalog is damaged: SQLite's check fails",
+                    "see the health of the disk", database_name());
+    CatalogReport r;
+    for (const auto& [table, count] :
+         {std::pair{"runs", &r.runs}, std::pair{"problems", &r.problems},
+          std::pair{"campaigns", &r.campaigns}, std::pair{"datasets", &r.datasets},
+          std::pair{"analyses", &r.analyses}}) {
+      HEBE_TRY(*count, database.number(std::string("SELECT count(*) FROM ") + table));
+    }
+    return r;
+  }
+  std::string database_name() const { return Catalog::file_of(root_).string(); }
+
+  const DataRoot& root_;
+  unsigned threads_;
+  CatalogWriter* writer_ = nullptr;
+};
+
+} // namespace
+
+Result<CatalogAside> CatalogAside::make(const DataRoot& root) {
+  if (const auto entries = list_folder(root.path()))
+    for (const auto& e : *entries)
+      if (is_aside_name(e.name)) remove_if_dead(root.path() / e.name);
+  // The number alone is not unique: another thread, or a process of another container.
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    CatalogAside out;
+    const auto path =
+        root.path() / (attempt == 0 ? fmt::format("catalog.sqlite.{}.tmp", ::getpid())
+                                    : fmt::format("catalog.sqlite.{}.{}.tmp", ::getpid(), attempt));
+    out.fd_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!out.fd_ && errno == EEXIST) continue;
+    if (!out.fd_) return std::unexpected(io_refusal(errno, "create", path));
+    out.path_ = path;
+    // Between the two calls a cleaner may have taken it for a dead one's: then again.
+    if (::flock(out.fd_.get(), LOCK_EX | LOCK_NB) == 0 && names_open_file(out.fd_.get(), path))
+      return out;
+    out.path_.clear();
+  }
+  return refuse(RefusalCode::io_failed, "no name is free for the new catalog",
+                "remove catalog.sqlite.*.tmp", root.path().string());
+}
+
+Status CatalogAside::put_in_place(const fs::path& file) {
+  if (::fsync(fd_.get()) != 0) return std::unexpected(io_refusal(errno, "fsync", path_));
+  if (::rename(path_.c_str(), file.c_str()) != 0)
+    return std::unexpected(io_refusal(errno, "rename", file));
+  path_.clear();
+  return sync_directory(file.parent_path());
+}
+
+CatalogAside::~CatalogAside() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Result<CatalogReport> rebuild_catalog(const DataRoot& root, unsigned threads) {
+  auto report = Rebuild(root, threads).run();
+  if (!report && report.error().not_written.empty())
+    report.error().not_written = Catalog::file_of(root).string();
+  return report;
+}
+
+} // namespace hebe::evidence
