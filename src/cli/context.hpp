@@ -44,6 +44,9 @@ struct Command {
 [[nodiscard]] Command data_init_command();
 [[nodiscard]] Command run_aa_command();
 [[nodiscard]] Command run_verify_command();
+[[nodiscard]] Command dataset_snapshot_command();
+[[nodiscard]] Command dataset_verify_command();
+[[nodiscard]] Command analysis_verify_command();
 [[nodiscard]] Command catalog_rebuild_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.

@@ -76,8 +76,10 @@ int run(int argc, char** argv) {
   // Records must not depend on where the program was started.
   app.parse_complete_callback(
       [&context] { context.data_root = std::filesystem::absolute(context.data_root); });
-  for (const auto& command : {doctor_command(), data_init_command(), run_aa_command(),
-                              run_verify_command(), catalog_rebuild_command()}) {
+  for (const auto& command :
+       {doctor_command(), data_init_command(), run_aa_command(), run_verify_command(),
+        catalog_rebuild_command(), dataset_snapshot_command(), dataset_verify_command(),
+        analysis_verify_command()}) {
     auto* sub = app.add_subcommand(command.name, command.help);
     sub->callback([&code, action = command.add(*sub, context)] { code = action(); });
   }

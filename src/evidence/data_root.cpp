@@ -49,7 +49,15 @@ std::vector<fs::path> DataRoot::in_days(std::string_view prefix,
   return out;
 }
 
-std::vector<fs::path> DataRoot::unsealed() const { return in_days(kUnsealedPrefix); }
+std::vector<fs::path> DataRoot::unsealed() const {
+  auto out = in_days(kUnsealedPrefix);
+  std::error_code ec;
+  for (const auto& folder : {campaigns(), datasets(), analyses()})
+    for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec))
+      if (it->path().filename().string().starts_with(kUnsealedPrefix)) out.push_back(it->path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
 std::vector<fs::path> DataRoot::captured() const { return in_days(kCapturedPrefix); }
 std::vector<fs::path> DataRoot::sealed(const std::string& first_day) const {
   return in_days({}, first_day);

@@ -24,13 +24,16 @@ public:
   [[nodiscard]] std::filesystem::path campaigns() const { return path_ / "campaigns"; }
   [[nodiscard]] std::filesystem::path leases() const { return path_ / "leases"; }
   [[nodiscard]] std::filesystem::path cache() const { return path_ / "cache"; }
+  [[nodiscard]] std::filesystem::path datasets() const { return path_ / "datasets"; }
+  [[nodiscard]] std::filesystem::path analyses() const { return path_ / "analyses"; }
 
   /// Creates the layout; safe to repeat. Refuses before anything else runs when the root is
   /// read-only.
   [[nodiscard]] Status initialise() const;
   /// The folders initialise() makes.
   [[nodiscard]] std::vector<std::filesystem::path> folders() const;
-  /// Half-written run directories: their writer died. They hold no seal and are never read.
+  /// Half-written directories of runs, campaigns, datasets and analyses: their writer died. They hold no seal
+  /// and are never read.
   [[nodiscard]] std::vector<std::filesystem::path> unsealed() const;
   /// Finished measurements whose telemetry is not compacted yet (evidence/captured_run.hpp).
   [[nodiscard]] std::vector<std::filesystem::path> captured() const;

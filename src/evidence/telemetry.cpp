@@ -1,19 +1,7 @@
 #include "evidence/telemetry.hpp"
 
 #include "core/build_identity.hpp"
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-#include <arrow/api.h>
-#include <arrow/io/memory.h>
-#include <parquet/arrow/reader.h>
-#include <parquet/arrow/writer.h>
-#pragma GCC diagnostic pop
+#include "evidence/arrow_api.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,141 @@
+#include "evidence/analysis_store.hpp"
+
+#include "core/files.hpp"
+#include "evidence/derived_analysis.hpp"
+#include "evidence/stored_run.hpp"
+
+#include <fmt/format.h>
+
+namespace hebe::evidence {
+namespace fs = std::filesystem;
+namespace {
+
+class AnalysisVerification {
+public:
+  AnalysisVerification(const DataRoot& root, fs::path directory) : root_(root) {
+    report_.directory = std::move(directory);
+  }
+
+  VerifyReport run(const std::string& id) {
+    auto stored = load_analysis(root_, id);
+    if (!stored) {
+      problem(stored.error());
+      return std::move(report_);
+    }
+    report_.seal = id.substr(kAnalysisPrefix.size());
+    report_.passed.push_back("digests and schema: content id " + report_.seal);
+    if (stored->at("schema") == "hebe.analysis.point/1")
+      point(*stored);
+    else
+      campaign(*stored);
+    return std::move(report_);
+  }
+
+private:
+  void problem(Refusal r) { report_.problems.push_back(std::move(r)); }
+  void differs(const std::string& where) {
+    problem({RefusalCode::analysis_mismatch,
+             "computed again from its runs, it differs at " + where,
+             (report_.directory / "analysis.json").string(),
+             "make it again from its runs",
+             {}});
+  }
+
+  // The run's directory if it is there, is that run and verifies; says what was not checked.
+  std::optional<fs::path> source(const std::string& run_id, const std::string& seal) {
+    const auto not_checked = [&](const std::string& why) -> std::optional<fs::path> {
+      report_.not_checked.push_back("run " + run_id + ": " + why);
+      return std::nullopt;
+    };
+    const auto found = place_of_run(root_, run_id);
+    if (!found) return not_checked("not in this data root");
+    const auto report = verify_run(*found);
+    if (!report || report->seal != seal) return not_checked("another run has its name now");
+    if (!report->valid()) return not_checked("it does not verify itself");
+    return found;
+  }
+
+  void point(const Json& stored) {
+    const auto run = source(stored.at("run_id"), stored.at("seal"));
+    if (!run) return;
+    const auto again = point_analysis(*run);
+    if (!again) return problem(again.error());
+    if (const auto where = first_difference(stored, *again); !where.empty()) return differs(where);
+    report_.passed.push_back("analysis: recomputed from its run");
+  }
+
+  void campaign(const Json& stored) {
+    const std::string id = stored.at("campaign");
+    const auto& jobs = stored.at("jobs");
+    std::size_t recomputed = 0;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      CampaignJob job{jobs[i].at("job"), {}, {}};
+      if (jobs[i].at("run_id").is_null()) {
+        job.why_none = jobs[i].at("why_none").is_string() ? jobs[i].at("why_none") : Json("");
+      } else {
+        job.run = source(jobs[i].at("run_id"), jobs[i].at("seal"));
+        if (!job.run) continue;
+      }
+      const auto again = campaign_job_json(id, job);
+      if (!again) return problem(again.error());
+      if (const auto where = first_difference(jobs[i], *again, fmt::format("/jobs[{}]", i));
+          !where.empty())
+        return differs(where);
+      ++recomputed;
+    }
+    // What is said of all jobs follows from what is said of each, whether or not the runs are here.
+    const auto summary = campaign_summary(id, jobs);
+    if (!summary) return problem(summary.error());
+    if (const auto where = first_difference(stored, *summary); !where.empty())
+      return differs(where);
+    report_.passed.push_back(fmt::format("analysis: {} of {} jobs recomputed, and the summary",
+                                         recomputed, jobs.size()));
+    against_plan(id, jobs);
+  }
+
+  // The campaign's frozen plan says which jobs there had to be.
+  void against_plan(const std::string& id, const Json& jobs) {
+    const auto file = root_.path() / "campaigns" / id / "plan.json";
+    const auto bytes = id.find('/') == std::string::npos && id != ".."
+                           ? read_file(file)
+                           : refuse(RefusalCode::bad_argument, "no such campaign");
+    const auto plan = bytes ? parse_json(*bytes, file.string()) : std::unexpected(bytes.error());
+    if (!plan || !plan->is_object() || !plan->contains("jobs") || !plan->at("jobs").is_array()) {
+      report_.not_checked.push_back("jobs against the campaign's plan: not in this data root");
+      return;
+    }
+    const auto& planned = plan->at("jobs");
+    bool same = planned.size() == jobs.size();
+    for (std::size_t i = 0; same && i < jobs.size(); ++i)
+      same = planned[i].is_object() && planned[i].value("id", Json()) == jobs[i].at("job") &&
+             (jobs[i].at("result").is_null() || !planned[i].contains("plan_id") ||
+              planned[i].at("plan_id") == jobs[i].at("result").at("plan_id"));
+    if (!same)
+      return problem({RefusalCode::analysis_mismatch,
+                      "its jobs are not those of the campaign's plan",
+                      (report_.directory / "analysis.json").string(),
+                      "make it again from the campaign's jobs",
+                      {}});
+    report_.passed.push_back("jobs: those of the campaign's plan");
+  }
+
+  const DataRoot& root_;
+  VerifyReport report_;
+};
+
+} // namespace
+
+Result<VerifyReport> verify_analysis(const DataRoot& root, const std::string& id) {
+  std::error_code ec;
+  const auto directory = root.analyses() / id;
+  if (!id.starts_with(kAnalysisPrefix) || !fs::is_directory(directory, ec))
+    return refuse(RefusalCode::not_found, "no analysis is named \"" + id + "\"",
+                  "give an id below " + root.analyses().string());
+  try {
+    return AnalysisVerification(root, directory).run(id);
+  } catch (const Json::exception& e) { // a member that the schema does not ask for, of another type
+    return refuse(RefusalCode::bad_schema, e.what(), {}, directory.string());
+  }
+}
+
+} // namespace hebe::evidence
