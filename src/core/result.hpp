@@ -54,6 +54,7 @@ enum class ExitCode : int {
   X(not_stable, unfit_environment, "temperature or power did not settle in the allowed warm-up")   \
   X(device_error, unfit_environment, "an ECC or Xid error appeared")                               \
   X(gate_failed, unfit_environment, "a window failed its gates in every allowed attempt")          \
+  X(slurm_failed, unfit_environment, "Slurm is missing, does not answer, or said no")              \
   X(io_failed, unfit_environment, "a file could not be written or read")                           \
   X(no_space, unfit_environment, "the disk is full")                                               \
   X(no_permission, unfit_environment, "a path may not be written or read")                         \
