@@ -1,6 +1,6 @@
 // The right to one board, in this data root and on this machine. In: an open machine and what it is
-// for; out: locks held until this goes. Invariant: two processes never hold one board, not even with
-// two data roots; the data root's file is for people to see.
+// for; out: locks held until this goes. Invariant: two processes never hold one board, not even
+// with two data roots; the data root's file is for people to see.
 #pragma once
 
 #include "campaign/lease.hpp"

@@ -21,18 +21,17 @@ Status fits(const kernel::LaunchSpec& launch, Bytes memory, const fs::path& scra
                                          : a.bytes().count; // an oracle may be wider
   }
   if (buffers > memory.count)
-    return refuse(RefusalCode::bad_spec,
-                  fmt::format("the case's buffers take {} bytes, there are {}", buffers,
-                              memory.count),
-                  "make the case smaller (--set)", launch.name);
+    return refuse(
+        RefusalCode::bad_spec,
+        fmt::format("the case's buffers take {} bytes, there are {}", buffers, memory.count),
+        "make the case smaller (--set)", launch.name);
   std::error_code ec;
   const auto space = fs::space(scratch, ec);
   if (!ec && files > space.available)
-    return refuse(RefusalCode::no_space,
-                  fmt::format("inputs and oracle outputs take {} bytes, {} are free", files,
-                              space.available),
-                  "set TMPDIR to a larger file system, or make the case smaller (--set)",
-                  scratch.string());
+    return refuse(
+        RefusalCode::no_space,
+        fmt::format("inputs and oracle outputs take {} bytes, {} are free", files, space.available),
+        "set TMPDIR to a larger file system, or make the case smaller (--set)", scratch.string());
   return {};
 }
 
@@ -61,10 +60,9 @@ Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
   HEBE_TRY(out.compiled, kernel::compile_case(*worker_, store, subject, where_.cache / "triton"));
   HEBE_CHECK(fits(out.compiled.launch, where_.memory, where_.scratch));
   if (!out.compiled.launch.has_reference)
-    return refuse(RefusalCode::bad_spec,
-                  "case \"" + out.compiled.launch.name + "\" has no reference",
-                  "give the case a reference: an unchecked kernel is not measured",
-                  subject.file.string());
+    return refuse(
+        RefusalCode::bad_spec, "case \"" + out.compiled.launch.name + "\" has no reference",
+        "give the case a reference: an unchecked kernel is not measured", subject.file.string());
   HEBE_TRY(auto inputs, measure::write_inputs(out.compiled.launch, where_.scratch));
   out.inputs = std::move(inputs.digests);
   HEBE_TRY(out.expected,

@@ -1,6 +1,6 @@
 // From what is wanted to a plan that cannot change. In: a case and a protocol, compiled; out: the
-// frozen plan with its id. Invariant: the plan is complete before the first launch, and measuring it
-// later, elsewhere, needs only the plan and the artifacts that it names.
+// frozen plan with its id. Invariant: the plan is complete before the first launch, and measuring
+// it later, elsewhere, needs only the plan and the artifacts that it names.
 #pragma once
 
 #include "gpu/sim_board.hpp"

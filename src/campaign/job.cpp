@@ -13,7 +13,8 @@ Target target_of(const Machine& machine, const JobRequest& request) {
 
 CasePreparer preparer_for(const evidence::DataRoot& root, const JobRequest& request,
                           const Machine& machine, const ScratchFolder& scratch) {
-  return CasePreparer({request.worker, root.path(), root.cache(), scratch.path(), machine.memory()});
+  return CasePreparer(
+      {request.worker, root.path(), root.cache(), scratch.path(), machine.memory()});
 }
 
 kernel::CaseRequest subject_for(const JobRequest& request, const Machine& machine) {
@@ -58,9 +59,9 @@ Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& req
     notice("found a finished measurement that is not sealed yet (`hebe ingest` seals it): " +
            captured.string());
   HEBE_TRY(const auto lease,
-           BoardLease::acquire(root, *machine,
-                               fmt::format("run-{} {}", request.kind,
-                                           request.subject.file.stem().string())));
+           BoardLease::acquire(
+               root, *machine,
+               fmt::format("run-{} {}", request.kind, request.subject.file.stem().string())));
   HEBE_CHECK(board_is_free(*machine));
   HEBE_TRY(const auto scratch, ScratchFolder::make(request.scratch));
   auto preparer = preparer_for(root, request, *machine, scratch);
@@ -70,8 +71,8 @@ Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& req
            freeze(plan, prepared, target_of(*machine, request), request.seed.has_value()));
   const Circumstances circumstances{request.argv,     {}, request.variables,
                                     preparer.hello(), {}, request.redact};
-  HEBE_TRY(auto parts, measure_job(plan, plan_id, prepared, *machine, lease, circumstances,
-                                   callbacks));
+  HEBE_TRY(auto parts,
+           measure_job(plan, plan_id, prepared, *machine, lease, circumstances, callbacks));
   // The directory's name says when, also for a simulated run.
   HEBE_TRY(const auto captured, evidence::capture_run(root, parts, RealClock().wall_us()));
   auto sealed = request.sealer ? request.sealer(captured) : evidence::seal_captured(root, captured);

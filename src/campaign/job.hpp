@@ -10,8 +10,7 @@ namespace hebe::campaign {
 
 /// Turns a captured directory into a sealed run: in this process (evidence::seal_captured) or in
 /// another, so that compaction costs the measuring one nothing.
-using Sealer =
-    std::function<Result<evidence::SealedRun>(const std::filesystem::path& captured)>;
+using Sealer = std::function<Result<evidence::SealedRun>(const std::filesystem::path& captured)>;
 
 struct JobRequest : JobSpec {
   MachineRequest machine;

@@ -21,8 +21,8 @@ bool same_file(int fd, const std::filesystem::path& path) {
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-// Somebody who only looks (leases_in) holds the lock shared for microseconds: that must not refuse a
-// job. errno as flock left it.
+// Somebody who only looks (leases_in) holds the lock shared for microseconds: that must not refuse
+// a job. errno as flock left it.
 bool lock_or_wait_out_a_look(int fd) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;

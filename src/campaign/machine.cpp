@@ -41,8 +41,9 @@ bool names_sim(std::string_view selector) {
 // "sim:3" is the fourth of as many simulated boards as anybody wants, with a UUID of its own.
 Result<gpu::DeviceInfo> sim_info(const MachineRequest& request) {
   auto info = gpu::sim_device_info();
-  const std::string_view number = std::string_view(request.selector).substr(
-      request.selector.starts_with("sim:") ? 4 : request.selector.size());
+  const std::string_view number =
+      std::string_view(request.selector)
+          .substr(request.selector.starts_with("sim:") ? 4 : request.selector.size());
   unsigned n = 0;
   if (!number.empty() || request.selector == "sim:") {
     const auto [end, ec] = std::from_chars(number.data(), number.data() + number.size(), n);

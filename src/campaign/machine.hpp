@@ -10,8 +10,9 @@
 namespace hebe::campaign {
 
 struct MachineRequest {
-  std::string selector = "auto"; ///< auto | sim | sim:<n> | <uuid> | <pci id> | <index in PCI order>
-  std::uint64_t seed = 0;        ///< of the simulated board
+  std::string selector =
+      "auto";             ///< auto | sim | sim:<n> | <uuid> | <pci id> | <index in PCI order>
+  std::uint64_t seed = 0; ///< of the simulated board
   gpu::BoardModel model;
   std::vector<gpu::Fault> faults;
 };

@@ -27,14 +27,13 @@ Json environment_of(const Machine& machine, const Circumstances& c) {
   facts.push_back(c.no_argv.empty()
                       ? known("run.argv", argv, "command line; the data root's place is left out")
                       : unknown("run.argv", "command line", c.no_argv));
-  facts.push_back(
-      machine.simulated()
-          ? unknown("run.started", "clock", "the simulated GPU runs in virtual time")
-          : known("run.started", utc_text(machine.clock().wall_us()), "wall clock"));
-  for (auto&& more : {evidence::host_facts(machine.simulated(), c.variables),
-                      evidence::toolchain_facts(c.toolchain, c.no_toolchain),
-                      evidence::device_facts(machine.info()),
-                      evidence::meter_facts(machine.meter())})
+  facts.push_back(machine.simulated()
+                      ? unknown("run.started", "clock", "the simulated GPU runs in virtual time")
+                      : known("run.started", utc_text(machine.clock().wall_us()), "wall clock"));
+  for (auto&& more :
+       {evidence::host_facts(machine.simulated(), c.variables),
+        evidence::toolchain_facts(c.toolchain, c.no_toolchain),
+        evidence::device_facts(machine.info()), evidence::meter_facts(machine.meter())})
     facts.insert(facts.end(), more.begin(), more.end());
   if (c.redact) evidence::redact(facts);
   return evidence::environment_json(facts);
@@ -78,12 +77,11 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   HEBE_TRY(auto* device, machine.device());
   measure::Supervision supervision{may_continue, callbacks.progress, {}};
   HEBE_TRY(supervision.own_pids, find_ourselves(machine));
-  HEBE_TRY(auto workload,
-           measure::Workload::make(*device, {&prepared.compiled, &prepared.compiled},
-                                   prepared.expected));
+  HEBE_TRY(auto workload, measure::Workload::make(*device, {&prepared.compiled, &prepared.compiled},
+                                                  prepared.expected));
   HEBE_TRY(auto check, workload.check());
-  HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(),
-                                            plan.cubins[0] == plan.cubins[1]));
+  HEBE_TRY(auto arms,
+           measure::prepare_arms(*device, workload.kernels(), plan.cubins[0] == plan.cubins[1]));
   HEBE_TRY(auto raw, measure::run_experiment(plan, *device, arms, machine.meter(), supervision));
 
   HEBE_CHECK(workload.still_right());

@@ -44,6 +44,12 @@ struct Command {
 [[nodiscard]] Command data_init_command();
 [[nodiscard]] Command run_aa_command();
 [[nodiscard]] Command run_verify_command();
+[[nodiscard]] Command campaign_plan_command();
+[[nodiscard]] Command campaign_submit_command();
+[[nodiscard]] Command campaign_work_command();
+[[nodiscard]] Command resume_command();
+[[nodiscard]] Command queue_status_command();
+[[nodiscard]] Command ingest_command();
 [[nodiscard]] Command dataset_snapshot_command();
 [[nodiscard]] Command dataset_verify_command();
 [[nodiscard]] Command analysis_verify_command();

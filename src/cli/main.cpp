@@ -62,7 +62,8 @@ int run(int argc, char** argv) {
   app.add_option("--data-root", context.data_root,
                  "where records live (HEBE_DATA_ROOT; default: XDG data home)");
   app.add_option("--device", context.device,
-                 "auto, sim, a GPU's UUID, PCI id, or index in PCI order")
+                 "auto, sim, a GPU's UUID, PCI id, or index in PCI order (campaign-submit: "
+                 "several, with commas)")
       ->capture_default_str();
   app.add_option(
       "--sim-fault", context.faults,
@@ -78,6 +79,8 @@ int run(int argc, char** argv) {
       [&context] { context.data_root = std::filesystem::absolute(context.data_root); });
   for (const auto& command :
        {doctor_command(), data_init_command(), run_aa_command(), run_verify_command(),
+        campaign_plan_command(), campaign_submit_command(), resume_command(),
+        queue_status_command(), campaign_work_command(), ingest_command(),
         catalog_rebuild_command(), dataset_snapshot_command(), dataset_verify_command(),
         analysis_verify_command()}) {
     auto* sub = app.add_subcommand(command.name, command.help);

@@ -1,8 +1,9 @@
 // hebe run-aa: one A/A job, sealed.
 #include "campaign/job.hpp"
+#include "cli/campaign_request.hpp"
+#include "cli/case_name.hpp"
 #include "cli/context.hpp"
 #include "cli/progress_bar.hpp"
-#include "evidence/catalog.hpp"
 
 #include <fmt/format.h>
 
@@ -36,32 +37,6 @@ Result<Json> assignments(const std::vector<std::string>& texts, const char* opti
   return out;
 }
 
-// "vector-add" is kernels/vector_add.py; anything with a slash or .py is a file, with :function if
-// wanted.
-Result<kernel::CaseRequest> case_named(const Context& c, const std::string& name) {
-  kernel::CaseRequest r;
-  std::string file = name;
-  if (const auto colon = name.rfind(':'); colon != std::string::npos) {
-    r.function = name.substr(colon + 1);
-    file = name.substr(0, colon);
-  }
-  if (file.find('/') == std::string::npos && !file.ends_with(".py")) {
-    std::replace(file.begin(), file.end(), '-', '_');
-    r.file = c.home() / "kernels" / (file + ".py");
-  } else {
-    r.file = std::filesystem::absolute(file);
-  }
-  std::error_code ec;
-  if (std::filesystem::is_regular_file(r.file, ec)) return r;
-  std::string known;
-  for (const auto& entry : std::filesystem::directory_iterator(c.home() / "kernels", ec))
-    if (entry.path().extension() == ".py")
-      known += (known.empty() ? "" : ", ") + entry.path().stem().string();
-  std::replace(known.begin(), known.end(), '_', '-');
-  return refuse(RefusalCode::case_not_found, "no case \"" + name + "\"",
-                "cases here: " + known + "; or give a file.py[:function]", r.file.string());
-}
-
 Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
   campaign::JobRequest r;
   HEBE_TRY(r.tier, measure::tier_named(o.tier));
@@ -70,7 +45,7 @@ Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
   r.warm_up = Seconds(o.warm_up.value_or(r.tier.min_warm_up.value()));
   r.seed = o.seed;
   r.margins = {o.energy_margin, o.latency_margin};
-  HEBE_TRY(r.subject, case_named(c, o.subject));
+  HEBE_TRY(r.subject, case_named(c, o.subject, std::filesystem::current_path()));
   HEBE_TRY(r.subject.parameters, assignments(o.parameters, "--set"));
   HEBE_TRY(r.subject.options, assignments(o.options, "--option"));
   HEBE_TRY(r.machine, c.machine(o.seed.value_or(0)));
@@ -79,6 +54,7 @@ Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
   r.argv = c.recorded_argv();
   r.variables = c.variables;
   r.redact = o.redact;
+  r.sealer = sealer_of(c);
   return r;
 }
 
@@ -157,9 +133,6 @@ int run(const Context& c, const Options& o) {
       refusal.not_written = "the run's record";
     return c.refused(refusal);
   }
-  // The run is sealed whatever becomes of its row: the catalog is only an index.
-  if (const auto added = evidence::Catalog::add(root, outcome->run.directory); !added)
-    bar.line("hebe: the catalog does not have this run yet: " + to_text(added.error()));
   if (c.json)
     c.print_json({{"run_id", outcome->run.run_id},
                   {"seal", outcome->run.seal},

@@ -59,15 +59,16 @@ int spawn(pid_t& pid, std::vector<char*>& argv, int out, int err) {
 
 // Reads both streams until both have ended; false at the deadline.
 bool read_streams(FileDescriptor& out, FileDescriptor& err, CommandResult& result,
-                  SteadyClock::time_point deadline) {
+                  SteadyClock::time_point deadline, const std::function<void()>& each_turn) {
   std::array<char, 1 << 14> buffer{};
   while (out || err) {
+    each_turn();
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now());
     if (left.count() <= 0) return false;
     std::array<pollfd, 2> fds = {pollfd{out.get(), POLLIN, 0}, pollfd{err.get(), POLLIN, 0}};
     if (::poll(fds.data(), fds.size(),
-               static_cast<int>(std::min<std::int64_t>(left.count(), 1000))) <= 0)
+               static_cast<int>(std::min<std::int64_t>(left.count(), 200))) <= 0)
       continue; // a closed stream is -1, which poll passes over; the deadline decides
     for (std::size_t i = 0; i < fds.size(); ++i) {
       if (fds[i].revents == 0) continue;
@@ -95,7 +96,8 @@ bool wait_until(pid_t pid, int& status, SteadyClock::time_point deadline) {
 
 } // namespace
 
-Result<CommandResult> run_command(std::vector<std::string> argv, Seconds timeout) {
+Result<CommandResult> run_command(std::vector<std::string> argv, Seconds timeout,
+                                  const std::function<bool()>& interrupted) {
   if (argv.empty()) return refuse(RefusalCode::internal, "no program was named to run");
   const auto name = argv.front();
   HEBE_TRY(auto out, make_pipe(name));
@@ -116,7 +118,14 @@ Result<CommandResult> run_command(std::vector<std::string> argv, Seconds timeout
   const auto deadline = SteadyClock::now() +
                         std::chrono::microseconds(static_cast<std::int64_t>(timeout.value() * 1e6));
   int status = 0;
-  if (!read_streams(out.read, err.read, result, deadline) || !wait_until(pid, status, deadline)) {
+  bool told = false;
+  const auto pass_on_interruption = [&] {
+    if (told || !interrupted || !interrupted()) return;
+    told = true;
+    ::kill(-pid, SIGTERM);
+  };
+  if (!read_streams(out.read, err.read, result, deadline, pass_on_interruption) ||
+      !wait_until(pid, status, deadline)) {
     ::kill(-pid, SIGKILL);
     ::waitpid(pid, &status, 0);
     return refuse(RefusalCode::io_failed,

@@ -6,6 +6,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ struct CommandResult {
   std::string out, err;
 };
 
-/// argv.front() is found on PATH; standard input is empty. Refusals: not_found (no such program),
-/// io_failed (could not be started, or not ended within `timeout`: it is killed).
+/// argv.front() is found on PATH; standard input is empty. Once `interrupted` says so, the program
+/// is sent SIGTERM (once) and waited for. Refusals: not_found (no such program), io_failed (could
+/// not be started, or not ended within `timeout`: it is killed).
 [[nodiscard]] Result<CommandResult> run_command(std::vector<std::string> argv,
-                                                Seconds timeout = Seconds(120));
+                                                Seconds timeout = Seconds(120),
+                                                const std::function<bool()>& interrupted = {});
 
 } // namespace hebe

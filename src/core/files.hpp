@@ -57,8 +57,8 @@ struct HashedBytes {
 [[nodiscard]] Status write_new_file(const std::filesystem::path& path, std::string_view bytes,
                                     bool durable = true);
 
-/// Refuses (unsafe_path) when `path` is not below `root`, or when a component below it that exists is
-/// a symbolic link: what is written there would land elsewhere. `root` itself may be a link.
+/// Refuses (unsafe_path) when `path` is not below `root`, or when a component below it that exists
+/// is a symbolic link: what is written there would land elsewhere. `root` itself may be a link.
 [[nodiscard]] Status check_inside(const std::filesystem::path& root,
                                   const std::filesystem::path& path);
 

@@ -21,6 +21,12 @@ std::string_view name_of(RefusalCode code) { return row(code).name; }
 std::string_view meaning_of(RefusalCode code) { return row(code).meaning; }
 ExitCode exit_code_of(RefusalCode code) { return row(code).exit; }
 
+std::optional<RefusalCode> refusal_named(std::string_view name) {
+  for (std::size_t i = 0; i < kRows.size(); ++i)
+    if (kRows[i].name == name) return static_cast<RefusalCode>(i);
+  return std::nullopt;
+}
+
 std::string to_text(const Refusal& r) {
   std::string text = "refused (" + std::string(name_of(r.code)) + "): " + r.what;
   if (!r.where.empty()) text += "\n  where: " + r.where;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,6 +79,8 @@ enum class RefusalCode {
 };
 
 [[nodiscard]] std::string_view name_of(RefusalCode code);
+/// The code of that name; none: another version's.
+[[nodiscard]] std::optional<RefusalCode> refusal_named(std::string_view name);
 [[nodiscard]] std::string_view meaning_of(RefusalCode code);
 [[nodiscard]] ExitCode exit_code_of(RefusalCode code);
 

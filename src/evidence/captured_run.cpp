@@ -12,6 +12,10 @@
 #include <charconv>
 #include <map>
 
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hebe::evidence {
@@ -61,11 +65,11 @@ Result<std::map<std::string, std::string>> files_of(const fs::path& captured, co
     const auto name = f.at("path").get<std::string>();
     HEBE_TRY(auto bytes, read_file(captured / name));
     if (const auto found = sha256_hex(bytes); found != f.at("sha256"))
-      return refuse(RefusalCode::digest_mismatch,
-                    fmt::format("required sha256 {}, found {}", f.at("sha256").get<std::string>(),
-                                found),
-                    "restore it from a copy, or delete the directory and measure again",
-                    (captured / name).string());
+      return refuse(
+          RefusalCode::digest_mismatch,
+          fmt::format("required sha256 {}, found {}", f.at("sha256").get<std::string>(), found),
+          "restore it from a copy, or delete the directory and measure again",
+          (captured / name).string());
     out[name] = std::move(bytes);
   }
   for (const char* needed :
@@ -100,6 +104,20 @@ Result<std::string> compacted(const std::map<std::string, std::string>& files,
   HEBE_TRY(auto parquet, telemetry_parquet(samples, windows, *acquisition));
   HEBE_CHECK(telemetry_agrees(parquet, samples, windows, *acquisition, "telemetry.parquet"));
   return parquet;
+}
+
+// One process at a time seals a capture: the orphan of a killed run and the one that resumes may
+// meet.
+Result<FileDescriptor> take_turn(const fs::path& captured) {
+  const auto path = captured / "capture.json";
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  while (fd && ::flock(fd.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return std::unexpected(io_refusal(errno, "lock", path));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)
+    return refuse(RefusalCode::not_found, "there is no such captured measurement (any more)",
+                  "if another process sealed it, it is among the runs", captured.string());
+  return fd;
 }
 
 Status verified(const fs::path& directory) {
@@ -170,6 +188,7 @@ Result<Json> capture_record(const fs::path& captured) {
 
 Result<SealedRun> seal_captured(const DataRoot& root, const fs::path& captured) {
   HEBE_CHECK(check_inside(root.path(), captured));
+  HEBE_TRY(const auto turn, take_turn(captured));
   HEBE_TRY(const auto record, capture_record(captured));
   HEBE_TRY(auto files, files_of(captured, record));
   crash_point("ingest: compact");
@@ -178,8 +197,11 @@ Result<SealedRun> seal_captured(const DataRoot& root, const fs::path& captured) 
   const auto stamp = record.at("captured_wall_us").get<std::string>();
   std::from_chars(stamp.data(), stamp.data() + stamp.size(), wall_us);
 
-  RunFiles run{record.at("kind"), record.at("plan_id"), record.at("provenance"),
-               job_identity_in(record), {}};
+  RunFiles run{record.at("kind"),
+               record.at("plan_id"),
+               record.at("provenance"),
+               job_identity_in(record),
+               {}};
   for (const char* name : {"plan.json", "environment.json", "windows.jsonl"})
     run.files.push_back({name, std::move(files.at(name))});
   run.files.push_back({"telemetry.parquet", std::move(parquet)});

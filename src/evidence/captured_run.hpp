@@ -13,12 +13,14 @@ namespace hebe::evidence {
 [[nodiscard]] Result<std::filesystem::path> capture_run(const DataRoot& root, const RunParts& parts,
                                                         std::int64_t wall_us);
 
-/// The record of a captured directory, checked (schema hebe.run.capture/1): whose measurement it is.
+/// The record of a captured directory, checked (schema hebe.run.capture/1): whose measurement it
+/// is.
 [[nodiscard]] Result<Json> capture_record(const std::filesystem::path& captured);
 
-/// Compacts the samples to Parquet, reads them back, verifies the whole run as it lies, seals it, and
-/// only then removes the captured directory. Safe to repeat after a crash at any step; a run that
-/// was already sealed from this capture is verified and returned.
+/// Compacts the samples to Parquet, reads them back, verifies the whole run as it lies, seals it,
+/// and only then removes the captured directory. Safe to repeat after a crash at any step; a run
+/// that was already sealed from this capture is verified and returned. not_found: another process
+/// has sealed it meanwhile.
 [[nodiscard]] Result<SealedRun> seal_captured(const DataRoot& root,
                                               const std::filesystem::path& captured);
 

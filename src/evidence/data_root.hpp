@@ -32,12 +32,13 @@ public:
   [[nodiscard]] Status initialise() const;
   /// The folders initialise() makes.
   [[nodiscard]] std::vector<std::filesystem::path> folders() const;
-  /// Half-written directories of runs, campaigns, datasets and analyses: their writer died. They hold no seal
-  /// and are never read.
+  /// Half-written directories of runs, campaigns, datasets and analyses: their writer died. They
+  /// hold no seal and are never read.
   [[nodiscard]] std::vector<std::filesystem::path> unsealed() const;
   /// Finished measurements whose telemetry is not compacted yet (evidence/captured_run.hpp).
   [[nodiscard]] std::vector<std::filesystem::path> captured() const;
-  /// Sealed runs of the days from `first_day` ("2026/11/29"; empty: all) on, in order of their names.
+  /// Sealed runs of the days from `first_day` ("2026/11/29"; empty: all) on, in order of their
+  /// names.
   [[nodiscard]] std::vector<std::filesystem::path> sealed(const std::string& first_day = {}) const;
   /// A run directory by path, by run id, or by a unique part of one. Refuses: not_found,
   /// half_written.

@@ -20,7 +20,8 @@ using Variables = std::map<std::string, std::string,
 [[nodiscard]] std::vector<Fact> device_facts(const gpu::DeviceInfo& device);
 [[nodiscard]] std::vector<Fact> meter_facts(meter::BoardMeter& meter);
 /// From the compile worker's hello; without one, why there is none.
-[[nodiscard]] std::vector<Fact> toolchain_facts(const Json& hello, const std::string& no_hello = {});
+[[nodiscard]] std::vector<Fact> toolchain_facts(const Json& hello,
+                                                const std::string& no_hello = {});
 /// Changes with every start of the kernel.
 [[nodiscard]] Result<std::string> boot_id();
 

@@ -151,8 +151,11 @@ Result<SealedRun> seal_files(const DataRoot& root, RunFiles content, std::int64_
 }
 
 Result<SealedRun> seal_run(const DataRoot& root, const RunParts& parts, std::int64_t wall_us) {
-  RunFiles run{parts.plan.kind, parts.plan_id, std::string(name_of(parts.acquisition.provenance)),
-               parts.campaign, {}};
+  RunFiles run{parts.plan.kind,
+               parts.plan_id,
+               std::string(name_of(parts.acquisition.provenance)),
+               parts.campaign,
+               {}};
   HEBE_TRY(run.files, text_files_of(parts));
   HEBE_TRY(auto telemetry, telemetry_parquet(parts.samples, parts.windows, parts.acquisition));
   // In the order they were always listed: equal content keeps its seal.

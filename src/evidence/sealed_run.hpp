@@ -48,8 +48,8 @@ struct RunFiles {
 };
 
 /// `wall_us` names the directory (UTC). Refuses, leaving nothing under the final name, when the
-/// disk is full or read-only; what was half-written is removed where that is possible. `accept` sees
-/// the whole directory under its temporary name; when it refuses nothing is sealed.
+/// disk is full or read-only; what was half-written is removed where that is possible. `accept`
+/// sees the whole directory under its temporary name; when it refuses nothing is sealed.
 using Acceptance = std::function<Status(const std::filesystem::path& unsealed)>;
 [[nodiscard]] Result<SealedRun> seal_files(const DataRoot& root, RunFiles files,
                                            std::int64_t wall_us, const Acceptance& accept = {});

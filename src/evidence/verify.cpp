@@ -42,6 +42,12 @@ public:
     return std::move(report_);
   }
 
+  VerifyReport run_digests() {
+    if (manifest()) (void)digests();
+    report_.not_checked.push_back("analysis: only digests were asked for");
+    return std::move(report_);
+  }
+
 private:
   void problem(Refusal r) { report_.problems.push_back(std::move(r)); }
   void problem(RefusalCode code, const std::string& file, std::string what) {
@@ -243,20 +249,28 @@ private:
   std::map<std::string, std::string> artifacts_; ///< kind to digest
 };
 
-} // namespace
-
-Result<VerifyReport> verify_run(const fs::path& directory) {
+Result<VerifyReport> verified(const fs::path& directory, VerifyReport (Verification::*how)()) {
   std::error_code ec;
   if (!fs::is_directory(directory, ec))
     return refuse(RefusalCode::not_found, "there is no such run directory", {}, directory.string());
   try {
     auto whole = fs::absolute(directory).lexically_normal();
     if (!whole.has_filename()) whole = whole.parent_path(); // a trailing slash
-    return Verification(std::move(whole)).run();
+    return (Verification(std::move(whole)).*how)();
   } catch (const Json::exception& e) { // a member that the schema does not ask for, of another type
     return refuse(RefusalCode::bad_schema, e.what(), "restore the run from a copy",
                   directory.string());
   }
+}
+
+} // namespace
+
+Result<VerifyReport> verify_run(const fs::path& directory) {
+  return verified(directory, &Verification::run);
+}
+
+Result<VerifyReport> verify_digests(const fs::path& directory) {
+  return verified(directory, &Verification::run_digests);
 }
 
 std::string first_difference(const Json& stored, const Json& now, const std::string& path) {

@@ -21,6 +21,9 @@ struct VerifyReport {
 /// Refuses only when there is nothing to verify (not_found, half_written, unreadable directory).
 [[nodiscard]] Result<VerifyReport> verify_run(const std::filesystem::path& directory);
 
+/// Manifest and digests only: are these the bytes that were sealed? Nothing is recomputed.
+[[nodiscard]] Result<VerifyReport> verify_digests(const std::filesystem::path& directory);
+
 /// Where two JSON values differ by more than rounding: numbers within 1e-6 relative (another libm),
 /// everything else exactly; of prose under "evidence" and "reason" the words. Empty: they agree.
 [[nodiscard]] std::string first_difference(const Json& stored, const Json& recomputed,

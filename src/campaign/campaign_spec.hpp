@@ -1,0 +1,36 @@
+// What a campaign shall measure, as its author wrote it. In: a TOML or JSON file (schema
+// hebe.campaign.spec/1); out: jobs in order, each complete and within its tier's limits. Invariant:
+// one wrong job refuses the whole file; the refusal names the job.
+#pragma once
+
+#include "campaign/frozen_job.hpp"
+#include "evidence/data_root.hpp"
+
+#include <functional>
+
+namespace hebe::campaign {
+
+struct CampaignJobSpec {
+  std::string id;
+  JobSpec job;
+  std::string plan; ///< a frozen plan to measure again, relative to the data root; empty: `job`
+};
+
+struct CampaignSpec {
+  std::string name;
+  bool study = false; ///< all jobs on one board, in one boot session, under one lease, in order
+  std::vector<CampaignJobSpec> jobs;
+};
+
+/// A case's name, and the folder that a relative file is relative to, to a case.
+using CaseResolver = std::function<Result<kernel::CaseRequest>(const std::string& name,
+                                                               const std::filesystem::path& base)>;
+
+[[nodiscard]] Result<CampaignSpec> read_campaign_spec(const std::filesystem::path& file,
+                                                      const CaseResolver& resolve);
+
+/// A job's seed where only the campaign has one: a function of that seed and the job's id, so that
+/// adding or moving jobs changes no other job's seed.
+[[nodiscard]] std::uint64_t seed_for(const std::string& campaign_seed, const std::string& job);
+
+} // namespace hebe::campaign

@@ -1,0 +1,334 @@
+#include "campaign/frozen_campaign.hpp"
+
+#include "campaign/job.hpp"
+#include "campaign/scratch_folder.hpp"
+#include "core/crash_point.hpp"
+#include "core/files.hpp"
+#include "core/schema.hpp"
+#include "core/sha256.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include <unistd.h>
+
+namespace hebe::campaign {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kDigitsInName = 16;
+
+Result<std::string> canonical_line(const Json& j) {
+  HEBE_TRY(auto text, canonical_json(j));
+  return text + "\n";
+}
+
+// What is compiled once for all jobs that have it in common.
+struct Compiled {
+  PreparedCase prepared;
+  Json oracle;
+};
+
+class Planner {
+public:
+  Planner(const evidence::DataRoot& root, const CampaignSpec& spec, const PlanRequest& request)
+      : root_(root), spec_(spec), request_(request), store_(root.path()) {}
+
+  Result<PlanOutcome> run() {
+    HEBE_TRY(scratch_, ScratchFolder::make(request_.scratch));
+    preparer_.emplace(Preparation{request_.worker, root_.path(), root_.cache(), scratch_->path(),
+                                  request_.memory});
+    Json rows = Json::array();
+    std::vector<evidence::NamedBytes> files;
+    PlanOutcome outcome;
+    for (std::size_t i = 0; i < spec_.jobs.size(); ++i) {
+      if (request_.interrupted && request_.interrupted())
+        return refuse(RefusalCode::interrupted, "interrupted; nothing was frozen", "plan it again");
+      auto job = freeze_job(spec_.jobs[i]);
+      if (!job) {
+        job.error().where = fmt::format("jobs[{}] \"{}\"{}{}", i, spec_.jobs[i].id,
+                                        job.error().where.empty() ? "" : ": ", job.error().where);
+        return std::unexpected(std::move(job).error());
+      }
+      outcome.estimated = outcome.estimated + estimated_duration(job->plan);
+      HEBE_TRY(auto text, canonical_line({{"schema", "hebe.campaign.job/1"},
+                                          {"id", job->id},
+                                          {"oracle", job->oracle},
+                                          {"plan", to_json(job->plan)}}));
+      rows.push_back(
+          {{"id", job->id}, {"plan_id", job->plan_id}, {"file_sha256", sha256_hex(text)}});
+      files.push_back({job->id + ".json", std::move(text)});
+      if (request_.progress) request_.progress(i + 1, spec_.jobs.size());
+    }
+    HEBE_TRY(
+        auto plan,
+        canonical_line({{"schema", "hebe.campaign.plan/1"},
+                        {"name", spec_.name},
+                        {"session", spec_.study ? "study" : "free"},
+                        {"device", {{"provenance", provenance()}, {"arch", request_.target.arch}}},
+                        {"jobs", rows}}));
+    const auto id = spec_.name + "-" + sha256_hex(plan).substr(0, kDigitsInName);
+    const auto directory = root_.campaigns() / id;
+    std::error_code ec;
+    outcome.existed = fs::exists(directory, ec);
+    if (!outcome.existed && !request_.dry_run) HEBE_CHECK(write(directory, plan, files));
+    if (outcome.existed || !request_.dry_run) {
+      HEBE_TRY(outcome.campaign, load_campaign(root_, id));
+    } else {
+      outcome.campaign.id = id;
+      outcome.campaign.name = spec_.name;
+      outcome.campaign.directory = directory;
+      outcome.campaign.study = spec_.study;
+      for (const auto& row : rows)
+        outcome.campaign.jobs.push_back({row.at("id"), row.at("plan_id"), row.at("file_sha256")});
+    }
+    return outcome;
+  }
+
+private:
+  std::string provenance() const { return request_.target.simulated ? "simulated" : "measured"; }
+
+  Result<FrozenJob> freeze_job(const CampaignJobSpec& spec) {
+    FrozenJob job;
+    job.id = spec.id;
+    if (!spec.plan.empty()) return job_of_plan(std::move(job), spec.plan);
+    HEBE_TRY(job.plan, drafted(spec.job));
+    auto subject = spec.job.subject;
+    subject.arch = request_.target.arch;
+    HEBE_TRY(const auto* compiled, compile(subject));
+    job.oracle = compiled->oracle;
+    HEBE_TRY(job.plan_id,
+             freeze(job.plan, compiled->prepared, request_.target, spec.job.seed.has_value()));
+    return job;
+  }
+
+  // A plan that was frozen before, to be measured again as it is.
+  Result<FrozenJob> job_of_plan(FrozenJob job, const std::string& relative) {
+    const auto path = root_.path() / relative;
+    HEBE_CHECK(fs::path(relative).is_absolute()
+                   ? refuse(RefusalCode::unsafe_path, "a plan is named relative to the data root",
+                            {}, relative)
+                   : check_inside(root_.path(), path));
+    HEBE_TRY(const auto text, read_file(path));
+    HEBE_TRY(const auto json, parse_json(text, path.string()));
+    HEBE_TRY(job.plan, measure::plan_from(json, path.string()));
+    HEBE_TRY(job.plan_id, content_id(json));
+    if (job.plan.device.at("provenance") != provenance())
+      return refuse(RefusalCode::bad_spec,
+                    fmt::format("the plan is for a {} GPU, this campaign for a {} one",
+                                job.plan.device.at("provenance").get<std::string>(), provenance()),
+                    "choose --device accordingly", path.string());
+    for (const auto& [kind, digest] : job.plan.subject.at("artifacts").items())
+      if (!store_.has(digest))
+        return refuse(RefusalCode::bad_spec,
+                      fmt::format("the plan names the {} {}, which is not in the data root", kind,
+                                  digest.get<std::string>()),
+                      "copy the artifact from where the plan was made, or plan the case anew",
+                      path.string());
+    // The oracle's outputs, from the case as it was.
+    HEBE_TRY(const auto source, store_.get(job.plan.subject.at("artifacts").at("source")));
+    const auto folder = scratch_->path() / job.plan_id;
+    HEBE_CHECK(make_directories(folder));
+    kernel::CaseRequest subject;
+    const fs::path name = job.plan.subject.value("source", "case.py");
+    subject.file = folder / name.filename();
+    std::error_code ec;
+    if (!fs::exists(subject.file, ec)) HEBE_CHECK(write_new_file(subject.file, source, false));
+    subject.function = job.plan.subject.at("compile").value("function", "case");
+    subject.parameters = job.plan.subject.at("launch").value("parameters", Json::object());
+    subject.options = job.plan.subject.at("compile").value("options", Json::object());
+    subject.arch = request_.target.arch;
+    HEBE_TRY(const auto* compiled, compile(subject));
+    if (compiled->prepared.compiled.artifacts.at("cubin") != job.plan.cubins[0])
+      return refuse(
+          RefusalCode::bad_spec,
+          fmt::format("the tool chain here compiles the case to cubin {}, the plan has {}",
+                      compiled->prepared.compiled.artifacts.at("cubin"), job.plan.cubins[0]),
+          "use the tool chain of the plan (subject.compile), or plan the case anew", path.string());
+    job.oracle = compiled->oracle;
+    return job;
+  }
+
+  Result<const Compiled*> compile(const kernel::CaseRequest& subject) {
+    const auto key = Json{subject.file.string(), subject.function, subject.parameters,
+                          subject.options, subject.arch}
+                         .dump();
+    if (const auto hit = compiled_.find(key); hit != compiled_.end()) return &hit->second;
+    Compiled made;
+    HEBE_TRY(made.prepared, preparer_->prepare(subject));
+    made.oracle = Json::object();
+    for (auto& [name, output] : made.prepared.expected) {
+      HEBE_TRY(const auto bytes, read_file(output.file));
+      HEBE_TRY(const auto digest, store_.put(bytes));
+      made.oracle[name] = {{"dtype", kernel::name_of(output.dtype)}, {"sha256", digest}};
+      std::error_code ignored;
+      fs::remove(output.file, ignored);
+    }
+    return &compiled_.emplace(key, std::move(made)).first->second;
+  }
+
+  Status write(const fs::path& directory, const std::string& plan,
+               const std::vector<evidence::NamedBytes>& files) const {
+    const auto temporary =
+        root_.campaigns() / fmt::format("{}{}-{}", evidence::kUnsealedPrefix, ::getpid(),
+                                        directory.filename().string());
+    HEBE_CHECK(check_inside(root_.path(), temporary));
+    const auto write_all = [&]() -> Status {
+      std::error_code ec;
+      fs::remove_all(temporary, ec);
+      crash_point("plan: make the directory");
+      HEBE_CHECK(make_directories(temporary / "jobs"));
+      for (const auto& f : files) {
+        crash_point("plan: write a job");
+        HEBE_CHECK(write_new_file(temporary / "jobs" / f.name, f.bytes, false));
+      }
+      crash_point("plan: write plan.json");
+      HEBE_CHECK(write_new_file(temporary / "plan.json", plan, false));
+      HEBE_CHECK(sync_file_system(temporary));
+      crash_point("plan: rename");
+      fs::rename(temporary, directory, ec);
+      if (ec && !fs::exists(directory / "plan.json")) // two planners of one campaign: one wins
+        return std::unexpected(io_refusal(ec.value(), "rename", directory));
+      if (ec) fs::remove_all(temporary, ec);
+      crash_point("plan: sync");
+      return sync_directory(root_.campaigns());
+    };
+    auto written = write_all();
+    if (!written) {
+      std::error_code ignored;
+      fs::remove_all(temporary, ignored);
+      written.error().not_written = directory.string();
+    }
+    return written;
+  }
+
+  const evidence::DataRoot& root_;
+  const CampaignSpec& spec_;
+  const PlanRequest& request_;
+  kernel::ArtifactStore store_;
+  std::optional<ScratchFolder> scratch_;
+  std::optional<CasePreparer> preparer_;
+  std::map<std::string, Compiled> compiled_;
+};
+
+Result<fs::path> find_campaign(const evidence::DataRoot& root, const std::string& name) {
+  std::vector<fs::path> hits;
+  auto wanted = fs::path(name).lexically_normal();
+  if (!wanted.has_filename()) wanted = wanted.parent_path();
+  const bool is_path = name.find('/') != std::string::npos;
+  for (const auto& directory : campaign_directories(root)) {
+    const auto id = directory.filename().string();
+    if (is_path ? fs::absolute(wanted) == directory : id == name) return directory;
+    if (!is_path && !name.empty() && id.find(name) != std::string::npos) hits.push_back(directory);
+  }
+  if (is_path) HEBE_CHECK(check_inside(root.path(), fs::absolute(wanted)));
+  if (hits.empty())
+    return refuse(RefusalCode::not_found, "no campaign is named \"" + name + "\"",
+                  "freeze one with `hebe campaign-plan`, or see `hebe queue-status`",
+                  root.campaigns().string());
+  if (hits.size() > 1)
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("\"{}\" fits {} campaigns", name, hits.size()),
+                  "give more of the id, e.g. " + hits.front().filename().string());
+  return hits.front();
+}
+
+} // namespace
+
+Result<PlanOutcome> plan_campaign(const evidence::DataRoot& root, const CampaignSpec& spec,
+                                  const PlanRequest& request) {
+  if (!request.dry_run) HEBE_CHECK(root.initialise());
+  return Planner(root, spec, request).run();
+}
+
+std::vector<fs::path> campaign_directories(const evidence::DataRoot& root) {
+  std::vector<fs::path> out;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(root.campaigns(), ec))
+    if (!entry.path().filename().string().starts_with('.') && entry.is_directory(ec) &&
+        !entry.is_symlink(ec))
+      out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<FrozenCampaign> load_campaign(const evidence::DataRoot& root, const std::string& name) {
+  FrozenCampaign c;
+  HEBE_TRY(c.directory, find_campaign(root, name));
+  const auto path = c.directory / "plan.json";
+  HEBE_CHECK(check_inside(root.path(), path));
+  HEBE_TRY(const auto text, read_file(path));
+  c.id = c.directory.filename().string();
+  if (const auto digits = sha256_hex(text).substr(0, kDigitsInName); !c.id.ends_with("-" + digits))
+    return refuse(
+        RefusalCode::digest_mismatch,
+        fmt::format("the plan's digest begins with {}, the campaign is named {}", digits, c.id),
+        "restore it from a copy", path.string());
+  HEBE_TRY(const auto json, parse_json(text, path.string()));
+  HEBE_CHECK(check_schema(json, "hebe.campaign.plan/1", path.string()));
+  c.name = json.at("name");
+  c.study = json.at("session") == "study";
+  c.device = json.at("device");
+  c.jobs.reserve(json.at("jobs").size());
+  for (const auto& j : json.at("jobs"))
+    c.jobs.push_back({j.at("id"), j.at("plan_id"), j.at("file_sha256")});
+  return c;
+}
+
+Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index) {
+  const auto& row = campaign.jobs[index];
+  const auto path = campaign.directory / "jobs" / (row.id + ".json");
+  HEBE_CHECK(check_inside(campaign.directory, path));
+  HEBE_TRY(const auto text, read_file(path));
+  if (const auto found = sha256_hex(text); found != row.file_sha256)
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("required sha256 {}, found {}", row.file_sha256, found),
+                  "restore it from a copy", path.string());
+  HEBE_TRY(const auto json, parse_json(text, path.string()));
+  HEBE_CHECK(check_schema(json, "hebe.campaign.job/1", path.string()));
+  FrozenJob job;
+  job.id = json.at("id");
+  job.oracle = json.at("oracle");
+  HEBE_TRY(job.plan, measure::plan_from(json.at("plan"), path.string()));
+  HEBE_TRY(job.plan_id, content_id(json.at("plan")));
+  if (job.id != row.id || job.plan_id != row.plan_id)
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("required job \"{}\" with plan {}, found \"{}\" with {}", row.id,
+                              row.plan_id, job.id, job.plan_id),
+                  "restore it from a copy", path.string());
+  return job;
+}
+
+Result<PreparedCase> prepared_from_store(const evidence::DataRoot& root, const FrozenJob& job) {
+  const kernel::ArtifactStore store(root.path());
+  const auto where = "the plan of job \"" + job.id + "\"";
+  PreparedCase out;
+  HEBE_TRY(out.compiled.launch,
+           kernel::LaunchSpec::from_json(job.plan.subject.at("launch"), where));
+  for (const auto& [kind, digest] : job.plan.subject.at("artifacts").items()) {
+    out.compiled.artifacts[kind] = digest.get<std::string>();
+    HEBE_TRY(auto bytes, store.get(out.compiled.artifacts[kind]));
+    if (kind == "cubin") out.compiled.cubin = std::move(bytes);
+  }
+  out.compiled.provenance = job.plan.subject.at("compile");
+  HEBE_TRY(out.inputs, measure::input_digests(out.compiled.launch));
+  if (out.inputs != job.plan.inputs)
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("inputs generated here have digests {}, the plan has {}",
+                              out.inputs.dump(), job.plan.inputs.dump()),
+                  "use the build of Hebe that planned the campaign", where);
+  for (const auto& [name, made] : job.oracle.items()) {
+    const auto digest = made.at("sha256").get<std::string>();
+    HEBE_TRY(const auto found, sha256_of_file(store.path_of(digest)));
+    if (found != digest)
+      return refuse(RefusalCode::digest_mismatch, "required sha256 " + digest + ", found " + found,
+                    "restore the artifact from a copy", store.path_of(digest).string());
+    HEBE_TRY(const auto dtype, kernel::dtype_from(made.at("dtype").get<std::string>()));
+    out.expected[name] = {store.path_of(digest), dtype};
+  }
+  return out;
+}
+
+} // namespace hebe::campaign

@@ -1,0 +1,68 @@
+#include "cli/campaign_request.hpp"
+
+#include "core/command.hpp"
+#include "core/sha256.hpp"
+#include "evidence/catalog.hpp"
+
+#include <fmt/format.h>
+
+namespace hebe::cli {
+namespace fs = std::filesystem;
+
+fs::path own_program() {
+  std::error_code ec;
+  return fs::read_symlink("/proc/self/exe", ec);
+}
+
+campaign::Sealer sealer_of(const Context& c) {
+  return [&c](const fs::path& captured) -> Result<evidence::SealedRun> {
+    HEBE_TRY(const auto end,
+             run_command({own_program().string(), "--data-root", c.data_root.string(), "--json",
+                          "ingest", captured.string()},
+                         Seconds(3600)));
+    const auto said = Json::parse(end.out, nullptr, false);
+    if (said.is_object() && said.contains("sealed") && said.at("sealed").size() == 1) {
+      const auto& run = said.at("sealed").at(0);
+      return evidence::SealedRun{run.at("directory").get<std::string>(), run.at("run_id"),
+                                 run.at("seal"), run.at("bytes")};
+    }
+    if (said.is_object() && said.contains("refused")) {
+      const auto& r = said.at("refused");
+      return std::unexpected(
+          Refusal{refusal_named(r.at("code").get<std::string>()).value_or(RefusalCode::internal),
+                  r.at("what"), r.at("where"), r.at("next"), r.at("not_written")});
+    }
+    return refuse(
+        RefusalCode::worker_failed,
+        fmt::format("the process that seals ended with exit code {}: {}", end.exit, end.err),
+        "seal it with `hebe ingest`", captured.string());
+  };
+}
+
+campaign::Ingest ingest_of(const Context& c) {
+  return [&c](const fs::path& run) {
+    return evidence::Catalog::add(evidence::DataRoot(c.data_root), run);
+  };
+}
+
+Result<campaign::WorkRequest> work_request(const Context& c, ProgressBar& bar) {
+  campaign::WorkRequest r;
+  HEBE_TRY(r.machine, c.machine(0));
+  HEBE_TRY(r.program_sha256, sha256_of_file(own_program()));
+  r.argv = c.recorded_argv();
+  r.variables = c.variables;
+  r.scratch = c.scratch();
+  r.sealer = sealer_of(c);
+  r.ingest = ingest_of(c);
+  r.job_begins = [&bar](const std::string& job, std::size_t done, std::size_t all) {
+    bar.line(fmt::format("hebe: job {} ({} of {} sealed)", job, done, all));
+  };
+  return r;
+}
+
+campaign::JobCallbacks callbacks_of(ProgressBar& bar) {
+  return {[] { return interrupted(); }, [&bar](const measure::Progress& p) { bar.show(p); },
+          [&bar](const std::string& text) { bar.line("hebe: " + text); }};
+}
+
+} // namespace hebe::cli

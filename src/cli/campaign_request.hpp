@@ -1,0 +1,20 @@
+// What the commands on campaigns share: how jobs are sealed, indexed and shown. In: the context;
+// out: requests of the campaign room.
+#pragma once
+
+#include "campaign/submission.hpp"
+#include "cli/context.hpp"
+#include "cli/progress_bar.hpp"
+
+namespace hebe::cli {
+
+/// Seals and indexes in a process of its own (`hebe ingest`), so that the one that measures stays
+/// small.
+[[nodiscard]] campaign::Sealer sealer_of(const Context& context);
+[[nodiscard]] campaign::Ingest ingest_of(const Context& context);
+[[nodiscard]] std::filesystem::path own_program();
+/// All but `only`.
+[[nodiscard]] Result<campaign::WorkRequest> work_request(const Context& context, ProgressBar& bar);
+[[nodiscard]] campaign::JobCallbacks callbacks_of(ProgressBar& bar);
+
+} // namespace hebe::cli
