@@ -241,6 +241,9 @@ Status CatalogAside::put_in_place(const fs::path& file) {
   if (::rename(path_.c_str(), file.c_str()) != 0)
     return std::unexpected(io_refusal(errno, "rename", file));
   path_.clear();
+  // At once: closing any descriptor of a file ends all POSIX locks that this process has on it, and
+  // another of its threads may open the new catalog with SQLite now.
+  fd_.close();
   return sync_directory(file.parent_path());
 }
 

@@ -5,7 +5,6 @@
 #include "core/sha256.hpp"
 #include "evidence/catalog_rebuild.hpp"
 
-#include <atomic>
 #include <csignal>
 #include <map>
 #include <thread>
@@ -335,13 +334,13 @@ TEST_F(CatalogTest, what_is_no_catalog_of_this_version_is_refused_with_its_fix_a
 
 TEST_F(CatalogTest, no_run_is_missed_that_is_sealed_and_added_while_the_catalog_is_made) {
   rebuilt();
-  std::atomic<bool> stop = false;
-  std::jthread rebuilding([&] {
-    while (!stop) (void)rebuild_catalog(root, 2).value();
-  });
-  std::jthread rebuilding_too([&] {
-    while (!stop) (void)rebuild_catalog(root, 1).value();
-  });
+  const auto again_and_again = [&](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      const auto r = rebuild_catalog(root, 2);
+      EXPECT_TRUE(r) << to_text(r.error());
+    }
+  };
+  std::jthread one(again_and_again), another(again_and_again);
   constexpr int kRuns = 40;
   for (int i = 0; i < kRuns; ++i) {
     const auto run = sealed(i);
@@ -349,9 +348,7 @@ TEST_F(CatalogTest, no_run_is_missed_that_is_sealed_and_added_while_the_catalog_
     ASSERT_TRUE(added) << to_text(added.error());
     ASSERT_EQ(opened().run_count().value(), i + 1);
   }
-  stop = true;
-  rebuilding.join();
-  rebuilding_too.join();
+  for (auto* thread : {&one, &another}) thread->request_stop(), thread->join();
   EXPECT_EQ(opened().run_count().value(), kRuns);
   EXPECT_TRUE(problems().empty());
   EXPECT_EQ(leftovers(), 0U);
