@@ -6,7 +6,11 @@
 #include "evidence/sealed_run.hpp"
 
 #include <csignal>
+#include <fstream>
 #include <thread>
+
+#include <sched.h>
+#include <sys/mount.h>
 
 #include <gtest/gtest.h>
 
@@ -127,6 +131,34 @@ TEST_F(CatalogRebuildTest, the_journal_of_a_writer_that_died_is_not_played_into_
   EXPECT_FALSE(fs::exists(journal));
   EXPECT_EQ(opened().run_count().value(), 20);
   EXPECT_EQ(rebuilt().problems, 0);
+}
+
+TEST_F(CatalogRebuildTest, a_full_disk_refuses_an_added_run_and_leaves_the_catalog) {
+  const int code = test::exit_code_in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0)
+      return 77;
+    if (!root.initialise()) return 1;
+    sealed(0);
+    rebuilt();
+    const auto run = sealed(1);
+    std::ofstream fill(folder / "fill");
+    while (fill << std::string(512, 'x') << std::flush) {
+    }
+    const auto before = test::bytes_of(Catalog::file_of(root));
+    const auto added = Catalog::add(root, run);
+    if (added || added.error().code != RefusalCode::no_space) return 2;
+    const auto again = rebuild_catalog(root, 1);
+    if (again || again.error().code != RefusalCode::no_space || leftovers() != 0) return 3;
+    fill.close(); // an open file keeps its space
+    fs::remove(folder / "fill");
+    if (opened().run_count().value() != 1) return 4;
+    if (test::bytes_of(Catalog::file_of(root)) != before) return 5;
+    return Catalog::add(root, run) && opened().run_count().value() == 2 ? 0 : 6;
+  });
+  if (code == 77) GTEST_SKIP() << "needs root and mount namespaces";
+  EXPECT_EQ(code, 0);
 }
 
 } // namespace
