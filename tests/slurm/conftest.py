@@ -2,6 +2,7 @@
 with ports, keys and folders of their own. In: nothing; out: `cluster`. Invariant: no file of the system's own
 Slurm or munge is read or written, and every process is gone afterwards, also those that tasks left."""
 
+import ctypes
 import os
 import pathlib
 import pwd
@@ -46,7 +47,7 @@ def free_ports(count):
     return ports
 
 
-def eventually(fact, seconds=90):
+def eventually(fact, seconds=120):
     """Waits for a fact of another process; the limit only ends a test that has failed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -108,14 +109,15 @@ class Cluster:
             "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "JobAcctGatherType=jobacct_gather/none",
             "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core", "AccountingStorageType=accounting_storage/none",
             "GresTypes=gpu", "MpiDefault=none", "ReturnToService=2", "JobRequeue=1", f"MaxArraySize={MAX_ARRAY_SIZE}",
-            "SlurmdTimeout=10", "SlurmctldTimeout=10", "KillWait=5", "MinJobAge=600", "BatchStartTimeout=10",
+            "SlurmdTimeout=6", "SlurmctldTimeout=10", "KillWait=5", "MinJobAge=600", "BatchStartTimeout=10",
             "SchedulerParameters=sched_interval=1,bf_interval=1",
             f"NodeName=node1 NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 CPUs=2 Gres=gpu:2 State=UNKNOWN",
             "PartitionName=test Nodes=node1 Default=YES MaxTime=INFINITE State=UP", ""]))
 
     def spawn(self, name, argv, **options):
         with (self.base / f"{name}.log").open("a") as log:
-            self.daemons[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True, **options)
+            self.daemons[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env,
+                                                  start_new_session=True, preexec_fn=end_with_parent, **options)
 
     def start(self):
         munge = pwd.getpwnam("munge")
@@ -169,13 +171,16 @@ class Cluster:
         self.daemons["slurmd"].kill()
         self.daemons["slurmd"].wait()
 
-    def kill_node(self):
-        """What a power cut does: slurmd and everything it started is gone at once."""
+    def power_cut(self):
+        """SIGKILL to slurmd and everything it started, and slurmd again once the node was taken for lost."""
         keep = {self.daemons[name].pid for name in ("munged", "slurmctld")}
-        for pid in self.ours():
-            if pid not in keep:
-                kill(pid)
+        lost = [pid for pid in self.ours() if pid not in keep]
+        for stop in (signal.SIGSTOP, signal.SIGKILL): # at once: a slurmstepd would report that its task was killed
+            for pid in lost:
+                kill(pid, stop)
         self.daemons["slurmd"].wait()
+        assert eventually(lambda: self.node_state().startswith("down")), self.node_state()
+        self.start_slurmd()
 
     def stop(self):
         self.call("scancel", "--user=root", check=False)
@@ -191,9 +196,14 @@ class Cluster:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
-def kill(pid):
+def end_with_parent():
+    """Daemons do not outlive a pytest that was itself killed (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def kill(pid, how=signal.SIGKILL):
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, how)
     except ProcessLookupError:
         pass
 
@@ -204,6 +214,7 @@ def cluster():
     if reason:
         pytest.skip(f"no Slurm cluster can be made here: {reason}")
     made = Cluster()
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to stop")) # so that what follows still happens
     try:
         made.start()
         yield made

@@ -45,8 +45,7 @@ def test_a_requeued_task_knows_that_it_is_a_second_start(cluster, work):
 def test_a_lost_node_requeues_its_task(cluster, work):
     task = Task(cluster, work)
     assert task.saw("start none 0")[0]
-    cluster.kill_node()
-    cluster.start_slurmd()
+    cluster.power_cut()
     assert task.saw("start none 1")[0], task.lines()
     assert task.finish() == ["start none 0", "start none 1", "end none 1"]
 

@@ -1,0 +1,51 @@
+"""A campaign through the program itself: planned, submitted, disturbed, and complete in the end."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from conftest import BINARY, eventually
+
+SPEC = """schema = "hebe.campaign.spec/1"
+name = "six"
+session = "free"
+[defaults]
+case = "vector-add"
+tier = "smoke-v1"
+pairs = 6
+parameters = { n = 65536 }
+""" + "".join(f'[[jobs]]\nid = "job-{i}"\nkind = "aa"\nseed = {i}\n' for i in range(6))
+
+
+@pytest.fixture
+def hebe(cluster, work):
+    if not os.access(BINARY, os.X_OK) or "campaign-work" not in subprocess.run([BINARY, "--help"], capture_output=True, text=True).stdout:
+        pytest.skip("this hebe has no campaign-work")
+    root = work / "root"
+
+    def call(*arguments):
+        done = cluster.call(BINARY, "--data-root", root, "--device", "sim", *arguments, "--json", check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    call.root = root
+    return call
+
+
+def test_six_jobs_end_as_six_sealed_runs_whatever_slurm_does(cluster, work, hebe):
+    (work / "six.toml").write_text(SPEC)
+    campaign = hebe("campaign-plan", work / "six.toml")["campaign"]
+    hebe("campaign-submit", campaign, "--engine", "slurm")
+    running = lambda: cluster.call("squeue", "--noheader", "--states=R", "--format=%i").stdout.split()
+    assert eventually(running)
+    for task in running():
+        cluster.call("scontrol", "requeue", task, check=False) # it may just have ended
+    assert eventually(running)
+    cluster.power_cut()
+    assert eventually(lambda: cluster.queued() == "", 300), cluster.queued()
+    jobs = []
+    for manifest in hebe.root.glob("runs/*/*/*/*/manifest.json"):
+        if not manifest.parent.name.startswith("."):
+            jobs.append(json.loads(manifest.read_text())["campaign"]["job"])
+    assert sorted(jobs) == [f"job-{i}" for i in range(6)], "each job has one sealed run"
