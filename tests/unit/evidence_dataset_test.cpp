@@ -343,7 +343,9 @@ TEST_F(DatasetTest, killed_at_any_step_there_is_no_dataset_or_one_that_verifies)
         << all[at];
     const auto found = find_dataset(root, "");
     EXPECT_EQ(found.has_value(), at == all.size() - 1) << all[at]; // only after the rename
-    if (found) EXPECT_TRUE(report(*found).valid());
+    if (found) {
+      EXPECT_TRUE(report(*found).valid()) << all[at];
+    }
     const auto half = root.unsealed();
     EXPECT_EQ(half.size(), at >= 2 && !found ? 1U : 0U) << all[at];
     for (const auto& directory : half)
@@ -386,11 +388,12 @@ TEST_F(DatasetTest, a_folder_that_may_not_be_written_is_no_permission) {
 }
 
 TEST_F(DatasetTest, files_are_read_only) {
-  for (const auto& entry : fs::recursive_directory_iterator(take().directory))
-    if (entry.is_regular_file())
-      EXPECT_EQ(entry.status().permissions() & (fs::perms::owner_write | fs::perms::group_write),
-                fs::perms::none)
-          << entry.path();
+  for (const auto& entry : fs::recursive_directory_iterator(take().directory)) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_EQ(entry.status().permissions() & (fs::perms::owner_write | fs::perms::group_write),
+              fs::perms::none)
+        << entry.path();
+  }
 }
 
 TEST_F(DatasetTest, datasets_are_found_by_part_of_their_id) {

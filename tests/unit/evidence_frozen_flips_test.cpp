@@ -66,7 +66,9 @@ protected:
       ASSERT_FALSE(damaged.valid()) << file << " at " << at;
       ASSERT_TRUE(names(damaged, file))
           << file << " at " << at << ": " << damaged.problems[0].where;
-      if (i % 50 == 0) ASSERT_TRUE(verify().valid()) << file;
+      if (i % 50 == 0) {
+        ASSERT_TRUE(verify().valid()) << file;
+      }
     }
     ASSERT_TRUE(verify().valid());
   }
