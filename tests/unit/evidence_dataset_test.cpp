@@ -277,6 +277,55 @@ TEST_F(DatasetTest, rows_of_another_run_forged_into_place_do_not_follow_from_the
   }
 }
 
+TEST_F(DatasetTest, another_sealed_run_in_a_runs_place_is_refused) {
+  const auto plan = plan_dataset(root, everything()).value();
+  fs::rename(second, folder / "away");
+  fs::rename(test::sealed_with_seed(root, 3, 4), second);
+  EXPECT_EQ(take_dataset(root, plan).error().code, RefusalCode::digest_mismatch);
+  EXPECT_TRUE(nothing_taken());
+}
+
+// A dataset as its writer would make it from what is no run's, under the real root.
+TEST_F(DatasetTest, rows_that_no_listed_run_gives_are_named) {
+  auto runs = std::vector{read_stored_run(first, Telemetry::read).value(),
+                          read_stored_run(second, Telemetry::read).value()};
+  runs[1].windows.push_back(runs[1].windows.back());
+  DatasetWriter writer(root, {});
+  for (const auto& run : runs) ASSERT_TRUE(writer.add(run));
+  const auto r = report(writer.finish()->directory);
+  ASSERT_FALSE(r.valid());
+  EXPECT_NE(problems(r).find("there are rows of no listed run"), std::string::npos) << problems(r);
+  EXPECT_TRUE(names(r, std::string("windows/") + kPartition));
+}
+
+TEST_F(DatasetTest, rows_under_another_runs_name_are_named_even_without_the_runs) {
+  auto dataset = take().directory;
+  fs::remove_all(root.runs());
+  ASSERT_TRUE(report(dataset).valid());
+  dataset = forge(dataset, [](Json& m) { m["runs"][0]["run_id"] = "20260101T000000Z-aa-0"; });
+  const auto r = report(dataset);
+  ASSERT_FALSE(r.valid());
+  EXPECT_NE(problems(r).find("required 2 rows of run 20260101T000000Z-aa-0"), std::string::npos)
+      << problems(r);
+}
+
+TEST_F(DatasetTest, a_synthetic_dataset_says_so_and_its_runs_are_not_looked_for) {
+  auto run = read_stored_run(first, Telemetry::read).value();
+  run.run_id = "synthetic-1";
+  DatasetOrigin origin;
+  origin.synthetic = "one run repeated";
+  DatasetWriter writer(root, origin);
+  ASSERT_TRUE(writer.add(run));
+  EXPECT_EQ(writer.add(run).error().code, RefusalCode::internal); // out of order
+  run.run_id = "synthetic-2";
+  run.seal = std::string(64, 'b');
+  ASSERT_TRUE(writer.add(run));
+  const auto r = report(writer.finish()->directory);
+  EXPECT_TRUE(r.valid()) << problems(r);
+  ASSERT_EQ(r.not_checked.size(), 1U);
+  EXPECT_NE(r.not_checked[0].find("synthetic: one run repeated"), std::string::npos);
+}
+
 TEST_F(DatasetTest, a_run_listed_twice_and_counts_that_do_not_add_up_are_named) {
   const auto dataset = take().directory;
   auto forged = forge(dataset, [](Json& m) { m["runs"].push_back(m["runs"][1]); });
