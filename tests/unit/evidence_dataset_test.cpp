@@ -201,6 +201,25 @@ TEST_F(DatasetTest, a_run_that_does_not_verify_is_refused_by_name_and_nothing_is
   EXPECT_TRUE(nothing_taken());
 }
 
+TEST_F(DatasetTest, a_run_whose_analysis_does_not_follow_from_its_samples_is_refused_by_name) {
+  auto analysis = Json::parse(test::bytes_of(second / "analysis.json"));
+  analysis["energy"]["effect_percent"] = -5.0;
+  const auto text = canonical_json(analysis).value() + "\n";
+  test::overwrite(second / "analysis.json", text);
+  const auto forged = test::reseal(second, [&](Json& m) { // every digest is right
+    for (auto& f : m.at("files"))
+      if (f.at("path") == "analysis.json") {
+        f["bytes"] = text.size();
+        f["sha256"] = sha256_hex(text);
+      }
+  });
+  const auto plan = plan_dataset(root, everything());
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, RefusalCode::analysis_mismatch);
+  EXPECT_NE(plan.error().what.find(forged.filename().string()), std::string::npos);
+  EXPECT_TRUE(nothing_taken());
+}
+
 TEST_F(DatasetTest, a_run_that_changes_after_it_was_verified_is_refused) {
   const auto plan = plan_dataset(root, everything()).value();
   auto bytes = test::bytes_of(second / "telemetry.parquet");
