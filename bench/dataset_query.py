@@ -19,16 +19,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIMIT_S = 2.0
 ROWS = 10_000_000
 
-#: Mean power and number of samples of every window of every run, joined with the window's own estimate.
+#: Mean power and number of samples of every window of every run, and of the time between windows; those of a window
+#: joined with its own estimate.
 QUESTION = """
     WITH seen AS (
         SELECT run_id, "window", avg(power_w) AS mean_power_w, count(power_w) AS samples
         FROM read_parquet('{dataset}/telemetry/**/*.parquet', hive_partitioning = true)
-        WHERE "window" IS NOT NULL
         GROUP BY run_id, "window")
-    SELECT count(*) AS windows, sum(seen.samples) AS samples, avg(seen.mean_power_w) AS mean_power_w,
+    SELECT count(w.power_w) AS windows, sum(seen.samples) AS samples, avg(seen.mean_power_w) AS mean_power_w,
            max(abs(seen.mean_power_w / w.power_w - 1)) AS largest_difference_ratio
-    FROM seen JOIN read_parquet('{dataset}/windows/**/*.parquet', hive_partitioning = true) AS w USING (run_id, "window")
+    FROM seen LEFT JOIN read_parquet('{dataset}/windows/**/*.parquet', hive_partitioning = true) AS w USING (run_id, "window")
 """
 
 

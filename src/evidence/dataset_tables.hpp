@@ -18,6 +18,7 @@ struct Column {
   ColumnType type;
   const char* unit; ///< UCUM, or empty: a name, a count, a ratio
   const char* description;
+  const char* pointer; ///< JSON pointer into what a row is made from; none: telemetry, as stored
 };
 
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool>;

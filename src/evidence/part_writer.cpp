@@ -73,7 +73,6 @@ struct PartWriter::State {
   DatasetTable table;
   std::string folder;
   std::shared_ptr<arrow::Schema> schema;
-  std::string provenance;
   PartBounds bounds;
   std::vector<DatasetFile> files;
   std::shared_ptr<HashedFile> sink;
@@ -136,7 +135,6 @@ PartWriter::PartWriter(fs::path dataset, DatasetTable table, const std::string& 
   state_->table = table;
   state_->folder = partition_path(table, provenance, kind);
   state_->schema = arrow_schema(table, provenance);
-  state_->provenance = provenance;
   state_->bounds = bounds;
 }
 PartWriter::PartWriter(PartWriter&&) noexcept = default;

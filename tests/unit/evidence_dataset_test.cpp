@@ -201,6 +201,25 @@ TEST_F(DatasetTest, a_run_that_does_not_verify_is_refused_by_name_and_nothing_is
   EXPECT_TRUE(nothing_taken());
 }
 
+TEST_F(DatasetTest, a_run_whose_analysis_does_not_follow_from_its_samples_is_refused_by_name) {
+  auto analysis = Json::parse(test::bytes_of(second / "analysis.json"));
+  analysis["energy"]["effect_percent"] = -5.0;
+  const auto text = canonical_json(analysis).value() + "\n";
+  test::overwrite(second / "analysis.json", text);
+  const auto forged = test::reseal(second, [&](Json& m) { // every digest is right
+    for (auto& f : m.at("files"))
+      if (f.at("path") == "analysis.json") {
+        f["bytes"] = text.size();
+        f["sha256"] = sha256_hex(text);
+      }
+  });
+  const auto plan = plan_dataset(root, everything());
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, RefusalCode::analysis_mismatch);
+  EXPECT_NE(plan.error().what.find(forged.filename().string()), std::string::npos);
+  EXPECT_TRUE(nothing_taken());
+}
+
 TEST_F(DatasetTest, a_run_that_changes_after_it_was_verified_is_refused) {
   const auto plan = plan_dataset(root, everything()).value();
   auto bytes = test::bytes_of(second / "telemetry.parquet");
@@ -277,6 +296,55 @@ TEST_F(DatasetTest, rows_of_another_run_forged_into_place_do_not_follow_from_the
   }
 }
 
+TEST_F(DatasetTest, another_sealed_run_in_a_runs_place_is_refused) {
+  const auto plan = plan_dataset(root, everything()).value();
+  fs::rename(second, folder / "away");
+  fs::rename(test::sealed_with_seed(root, 3, 4), second);
+  EXPECT_EQ(take_dataset(root, plan).error().code, RefusalCode::digest_mismatch);
+  EXPECT_TRUE(nothing_taken());
+}
+
+// A dataset as its writer would make it from what is no run's, under the real root.
+TEST_F(DatasetTest, rows_that_no_listed_run_gives_are_named) {
+  auto runs = std::vector{read_stored_run(first, Telemetry::read).value(),
+                          read_stored_run(second, Telemetry::read).value()};
+  runs[1].windows.push_back(runs[1].windows.back());
+  DatasetWriter writer(root, {});
+  for (const auto& run : runs) ASSERT_TRUE(writer.add(run));
+  const auto r = report(writer.finish()->directory);
+  ASSERT_FALSE(r.valid());
+  EXPECT_NE(problems(r).find("there are rows of no listed run"), std::string::npos) << problems(r);
+  EXPECT_TRUE(names(r, std::string("windows/") + kPartition));
+}
+
+TEST_F(DatasetTest, rows_under_another_runs_name_are_named_even_without_the_runs) {
+  auto dataset = take().directory;
+  fs::remove_all(root.runs());
+  ASSERT_TRUE(report(dataset).valid());
+  dataset = forge(dataset, [](Json& m) { m["runs"][0]["run_id"] = "20260101T000000Z-aa-0"; });
+  const auto r = report(dataset);
+  ASSERT_FALSE(r.valid());
+  EXPECT_NE(problems(r).find("required 2 rows of run 20260101T000000Z-aa-0"), std::string::npos)
+      << problems(r);
+}
+
+TEST_F(DatasetTest, a_synthetic_dataset_says_so_and_its_runs_are_not_looked_for) {
+  auto run = read_stored_run(first, Telemetry::read).value();
+  run.run_id = "synthetic-1";
+  DatasetOrigin origin;
+  origin.synthetic = "one run repeated";
+  DatasetWriter writer(root, origin);
+  ASSERT_TRUE(writer.add(run));
+  EXPECT_EQ(writer.add(run).error().code, RefusalCode::internal); // out of order
+  run.run_id = "synthetic-2";
+  run.seal = std::string(64, 'b');
+  ASSERT_TRUE(writer.add(run));
+  const auto r = report(writer.finish()->directory);
+  EXPECT_TRUE(r.valid()) << problems(r);
+  ASSERT_EQ(r.not_checked.size(), 1U);
+  EXPECT_NE(r.not_checked[0].find("synthetic: one run repeated"), std::string::npos);
+}
+
 TEST_F(DatasetTest, a_run_listed_twice_and_counts_that_do_not_add_up_are_named) {
   const auto dataset = take().directory;
   auto forged = forge(dataset, [](Json& m) { m["runs"].push_back(m["runs"][1]); });
@@ -343,7 +411,9 @@ TEST_F(DatasetTest, killed_at_any_step_there_is_no_dataset_or_one_that_verifies)
         << all[at];
     const auto found = find_dataset(root, "");
     EXPECT_EQ(found.has_value(), at == all.size() - 1) << all[at]; // only after the rename
-    if (found) EXPECT_TRUE(report(*found).valid());
+    if (found) {
+      EXPECT_TRUE(report(*found).valid()) << all[at];
+    }
     const auto half = root.unsealed();
     EXPECT_EQ(half.size(), at >= 2 && !found ? 1U : 0U) << all[at];
     for (const auto& directory : half)
@@ -386,11 +456,12 @@ TEST_F(DatasetTest, a_folder_that_may_not_be_written_is_no_permission) {
 }
 
 TEST_F(DatasetTest, files_are_read_only) {
-  for (const auto& entry : fs::recursive_directory_iterator(take().directory))
-    if (entry.is_regular_file())
-      EXPECT_EQ(entry.status().permissions() & (fs::perms::owner_write | fs::perms::group_write),
-                fs::perms::none)
-          << entry.path();
+  for (const auto& entry : fs::recursive_directory_iterator(take().directory)) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_EQ(entry.status().permissions() & (fs::perms::owner_write | fs::perms::group_write),
+              fs::perms::none)
+        << entry.path();
+  }
 }
 
 TEST_F(DatasetTest, datasets_are_found_by_part_of_their_id) {
