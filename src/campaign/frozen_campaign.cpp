@@ -127,28 +127,29 @@ private:
                                   digest.get<std::string>()),
                       "copy the artifact from where the plan was made, or plan the case anew",
                       path.string());
-    // The oracle's outputs, from the case as it was.
-    HEBE_TRY(const auto source, store_.get(job.plan.subject.at("artifacts").at("source")));
-    const auto folder = scratch_->path() / job.plan_id;
-    HEBE_CHECK(make_directories(folder));
-    kernel::CaseRequest subject;
-    const fs::path name = job.plan.subject.value("source", "case.py");
-    subject.file = folder / name.filename();
-    std::error_code ec;
-    if (!fs::exists(subject.file, ec)) HEBE_CHECK(write_new_file(subject.file, source, false));
-    subject.function = job.plan.subject.at("compile").value("function", "case");
-    subject.parameters = job.plan.subject.at("launch").value("parameters", Json::object());
-    subject.options = job.plan.subject.at("compile").value("options", Json::object());
-    subject.arch = request_.target.arch;
-    HEBE_TRY(const auto* compiled, compile(subject));
-    if (compiled->prepared.compiled.artifacts.at("cubin") != job.plan.cubins[0])
-      return refuse(
-          RefusalCode::bad_spec,
-          fmt::format("the tool chain here compiles the case to cubin {}, the plan has {}",
-                      compiled->prepared.compiled.artifacts.at("cubin"), job.plan.cubins[0]),
-          "use the tool chain of the plan (subject.compile), or plan the case anew", path.string());
+    HEBE_TRY(const auto* compiled, oracle_of(job));
     job.oracle = compiled->oracle;
     return job;
+  }
+
+  // The oracle's outputs for a plan made before, from the case as it was then: its source is an
+  // artifact. Nothing is compiled.
+  Result<const Compiled*> oracle_of(const FrozenJob& job) {
+    const auto& subject = job.plan.subject;
+    HEBE_TRY(const auto key, content_id({subject, job.plan.inputs}));
+    if (const auto hit = compiled_.find(key); hit != compiled_.end()) return &hit->second;
+    HEBE_TRY(auto stored, prepared_from_store(root_, job));
+    HEBE_TRY(const auto source, store_.get(subject.at("artifacts").at("source")));
+    const auto folder = scratch_->path() / key;
+    HEBE_CHECK(make_directories(folder));
+    auto& request = stored.compiled.request;
+    request.file = folder / fs::path(subject.value("source", "case.py")).filename();
+    HEBE_CHECK(write_new_file(request.file, source, false));
+    request.function = subject.value("function", "case");
+    request.parameters = subject.at("launch").value("parameters", Json::object());
+    Compiled made;
+    HEBE_TRY(made.prepared, preparer_->with_oracle(std::move(stored.compiled)));
+    return keep(key, std::move(made));
   }
 
   Result<const Compiled*> compile(const kernel::CaseRequest& subject) {
@@ -158,6 +159,11 @@ private:
     if (const auto hit = compiled_.find(key); hit != compiled_.end()) return &hit->second;
     Compiled made;
     HEBE_TRY(made.prepared, preparer_->prepare(subject));
+    return keep(key, std::move(made));
+  }
+
+  // Stores the oracle's outputs, which the preparer left in the scratch folder.
+  Result<const Compiled*> keep(const std::string& key, Compiled made) {
     made.oracle = Json::object();
     for (auto& [name, output] : made.prepared.expected) {
       HEBE_TRY(const auto bytes, read_file(output.file));

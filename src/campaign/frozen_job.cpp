@@ -50,19 +50,29 @@ Result<measure::Plan> drafted(const JobSpec& spec) {
   return plan;
 }
 
+Status CasePreparer::start_worker() {
+  if (worker_) return {};
+  HEBE_TRY(worker_, kernel::Worker::start(where_.worker));
+  HEBE_TRY(hello_, worker_->request("hello", Json::object(), Seconds(60)));
+  return {};
+}
+
 Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
-  if (!worker_) {
-    HEBE_TRY(worker_, kernel::Worker::start(where_.worker));
-    HEBE_TRY(hello_, worker_->request("hello", Json::object(), Seconds(60)));
-  }
-  PreparedCase out;
+  HEBE_CHECK(start_worker());
   const kernel::ArtifactStore store(where_.data_root);
-  HEBE_TRY(out.compiled, kernel::compile_case(*worker_, store, subject, where_.cache / "triton"));
+  HEBE_TRY(auto compiled, kernel::compile_case(*worker_, store, subject, where_.cache / "triton"));
+  return with_oracle(std::move(compiled));
+}
+
+Result<PreparedCase> CasePreparer::with_oracle(kernel::CompiledCase compiled) {
+  HEBE_CHECK(start_worker());
+  PreparedCase out{std::move(compiled), {}, {}};
   HEBE_CHECK(fits(out.compiled.launch, where_.memory, where_.scratch));
   if (!out.compiled.launch.has_reference)
-    return refuse(
-        RefusalCode::bad_spec, "case \"" + out.compiled.launch.name + "\" has no reference",
-        "give the case a reference: an unchecked kernel is not measured", subject.file.string());
+    return refuse(RefusalCode::bad_spec,
+                  "case \"" + out.compiled.launch.name + "\" has no reference",
+                  "give the case a reference: an unchecked kernel is not measured",
+                  out.compiled.request.file.string());
   HEBE_TRY(auto inputs, measure::write_inputs(out.compiled.launch, where_.scratch));
   out.inputs = std::move(inputs.digests);
   HEBE_TRY(out.expected,
@@ -78,6 +88,7 @@ Result<std::string> freeze(measure::Plan& plan, const PreparedCase& prepared, co
   plan.subject = {{"launch", compiled.launch.json},
                   {"artifacts", compiled.artifacts},
                   {"source", compiled.provenance.value("source_name", "")},
+                  {"function", compiled.request.function},
                   {"compile", compiled.provenance}};
   plan.cubins = {compiled.artifacts.at("cubin"), compiled.artifacts.at("cubin")};
   plan.inputs = prepared.inputs;

@@ -49,12 +49,15 @@ class CasePreparer {
 public:
   explicit CasePreparer(Preparation where) : where_(std::move(where)) {}
   [[nodiscard]] Result<PreparedCase> prepare(const kernel::CaseRequest& subject);
+  /// The same for a case that was compiled before: its request names the source.
+  [[nodiscard]] Result<PreparedCase> with_oracle(kernel::CompiledCase compiled);
   /// Tools and versions, as the worker said; null before the first preparation.
   [[nodiscard]] const Json& hello() const { return hello_; }
   /// The worker's memory and CPU time are not to be there while we measure.
   void stop_worker() { worker_.reset(); }
 
 private:
+  [[nodiscard]] Status start_worker();
   Preparation where_;
   std::unique_ptr<kernel::Worker> worker_;
   Json hello_;

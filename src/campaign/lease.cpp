@@ -92,9 +92,13 @@ Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::str
 
 Status Lease::describe(const std::string& what) {
   text_["what"] = what;
-  const auto text = text_.dump() + "\n";
-  if (::ftruncate(fd_.get(), 0) != 0 ||
-      ::pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+  // Padded to one size and written at once: who looks meanwhile sees the old text or the new one.
+  constexpr std::size_t kSize = 1024;
+  auto text = text_.dump();
+  text.resize(std::max(kSize, text.size() + 1), ' ');
+  text.back() = '\n';
+  if (::pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      ::ftruncate(fd_.get(), static_cast<off_t>(text.size())) != 0)
     return std::unexpected(io_refusal(errno, "write", path_));
   return {};
 }

@@ -1,6 +1,7 @@
 #include "evidence/data_root.hpp"
 
 #include "core/files.hpp"
+#include "evidence/run_tree.hpp"
 
 #include <algorithm>
 
@@ -28,39 +29,30 @@ Status DataRoot::initialise() const {
   return {};
 }
 
-std::vector<fs::path> DataRoot::in_days(std::string_view prefix,
-                                        const std::string& first_day) const {
-  std::vector<fs::path> out;
-  std::error_code ec;
-  for (fs::recursive_directory_iterator
-           it(runs(), fs::directory_options::skip_permission_denied, ec),
-       end;
-       !ec && it != end; it.increment(ec)) {
-    if (it.depth() == 2 && !first_day.empty() &&
-        it->path().lexically_relative(runs()).string() < first_day)
-      it.disable_recursion_pending();
-    if (it.depth() != 3) continue;
-    it.disable_recursion_pending();
-    const auto name = it->path().filename().string();
-    const bool wanted = prefix.empty() ? !name.starts_with('.') : name.starts_with(prefix);
-    if (wanted && it->is_directory(ec) && !it->is_symlink(ec)) out.push_back(it->path());
-  }
-  std::sort(out.begin(), out.end());
+std::vector<fs::path> DataRoot::in_days(TreeKind kind, const std::string& first_day) const {
+  std::vector<fs::path> out; // in the order of names
+  (void)walk_run_tree(runs(), [&](TreeEntry entry) -> Status {
+    if (entry.kind == kind &&
+        (first_day.empty() ||
+         entry.path.parent_path().lexically_relative(runs()).string() >= first_day))
+      out.push_back(std::move(entry.path));
+    return {};
+  });
   return out;
 }
 
 std::vector<fs::path> DataRoot::unsealed() const {
-  auto out = in_days(kUnsealedPrefix);
-  std::error_code ec;
+  auto out = in_days(TreeKind::half_written);
   for (const auto& folder : {campaigns(), datasets(), analyses()})
-    for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec))
-      if (it->path().filename().string().starts_with(kUnsealedPrefix)) out.push_back(it->path());
+    if (const auto entries = list_folder(folder))
+      for (const auto& entry : *entries)
+        if (entry.name.starts_with(kUnsealedPrefix)) out.push_back(folder / entry.name);
   std::sort(out.begin(), out.end());
   return out;
 }
-std::vector<fs::path> DataRoot::captured() const { return in_days(kCapturedPrefix); }
+std::vector<fs::path> DataRoot::captured() const { return in_days(TreeKind::captured); }
 std::vector<fs::path> DataRoot::sealed(const std::string& first_day) const {
-  return in_days({}, first_day);
+  return in_days(TreeKind::run, first_day);
 }
 
 Result<fs::path> DataRoot::find_run(const std::string& name) const {

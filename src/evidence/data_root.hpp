@@ -2,7 +2,7 @@
 // a directory without a seal is never read as a run; it is recognised by its name and reported.
 #pragma once
 
-#include "core/result.hpp"
+#include "evidence/run_tree.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -47,9 +47,7 @@ public:
   [[nodiscard]] std::optional<std::filesystem::path> newest_run() const;
 
 private:
-  /// Directories in the days' folders whose names begin so (empty: with no dot). Symbolic links are
-  /// never followed.
-  [[nodiscard]] std::vector<std::filesystem::path> in_days(std::string_view prefix,
+  [[nodiscard]] std::vector<std::filesystem::path> in_days(TreeKind kind,
                                                            const std::string& first_day = {}) const;
   std::filesystem::path path_;
 };

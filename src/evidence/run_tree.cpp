@@ -43,7 +43,6 @@ bool all_digits(std::string_view text, std::size_t count) {
 }
 
 constexpr std::size_t kDatedLevels = 3; // YYYY, MM, DD
-constexpr std::string_view kNotCompacted = ".captured-";
 
 class TreeWalk {
 public:
@@ -81,7 +80,7 @@ private:
   static TreeEntry hidden(const fs::path& path, const FolderEntry& entry) {
     if (entry.name.starts_with(kUnsealedPrefix))
       return {TreeKind::half_written, path, "never sealed: its writer died or is still writing"};
-    if (entry.name.starts_with(kNotCompacted))
+    if (entry.name.starts_with(kCapturedPrefix))
       return {TreeKind::captured, path,
               "a finished measurement whose telemetry is not compacted yet"};
     return {TreeKind::foreign, path, "a directory that no Hebe puts here"};
