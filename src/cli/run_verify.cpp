@@ -78,58 +78,81 @@ Line line_for(const Context& c, const fs::path& directory) {
 }
 
 // One JSON value or a line a run, printed as they come: memory does not grow with their number.
-int many(const Context& c, const std::vector<fs::path>& directories) {
-  constexpr std::size_t kAtOnce = 64;
-  std::size_t bad = 0;
-  if (c.json) c.print("{\"runs\": [");
-  for (std::size_t begin = 0; begin < directories.size(); begin += kAtOnce) {
-    std::vector<Line> lines(std::min(kAtOnce, directories.size() - begin));
-    const auto done = for_each_index(lines.size(), core_count(), [&](std::size_t i) -> Status {
-      lines[i] = line_for(c, directories[begin + i]);
-      return {};
-    });
-    if (!done) return c.refused(done.error());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      bad += lines[i].valid ? 0 : 1;
-      const bool last = begin + i + 1 == directories.size();
-      c.print(lines[i].text + (c.json && !last ? "," : ""));
-    }
+class ManyRuns {
+public:
+  explicit ManyRuns(const Context& c) : c_(c) {
+    if (c_.json) c_.print("{\"runs\": [");
   }
-  if (c.json)
-    c.print(fmt::format("], \"verified\": {}, \"bad\": {}}}", directories.size() - bad, bad));
-  else
-    c.print(fmt::format("{} of {} runs verified, {} bad", directories.size() - bad,
-                        directories.size(), bad));
-  return static_cast<int>(bad == 0 ? ExitCode::done : ExitCode::bad_data);
+
+  Status add(fs::path directory) {
+    constexpr std::size_t kAtOnce = 64;
+    batch_.push_back(std::move(directory));
+    return batch_.size() < kAtOnce ? Status{} : verify_batch();
+  }
+
+  int finish() {
+    if (const auto done = verify_batch(); !done) return c_.refused(done.error());
+    if (c_.json)
+      c_.print(fmt::format("], \"verified\": {}, \"bad\": {}}}", runs_ - bad_, bad_));
+    else
+      c_.print(fmt::format("{} of {} runs verified, {} bad", runs_ - bad_, runs_, bad_));
+    return static_cast<int>(bad_ == 0 ? ExitCode::done : ExitCode::bad_data);
+  }
+
+private:
+  Status verify_batch() {
+    std::vector<Line> lines(batch_.size());
+    HEBE_CHECK(for_each_index(lines.size(), core_count(), [&](std::size_t i) -> Status {
+      lines[i] = line_for(c_, batch_[i]);
+      return {};
+    }));
+    for (const auto& line : lines) {
+      c_.print((c_.json && runs_ > 0 ? "," : "") + line.text);
+      ++runs_;
+      bad_ += line.valid ? 0 : 1;
+    }
+    batch_.clear();
+    return {};
+  }
+
+  const Context& c_;
+  std::vector<fs::path> batch_;
+  std::size_t runs_ = 0, bad_ = 0;
+};
+
+int all(const Context& c, const evidence::DataRoot& root) {
+  std::error_code ec;
+  if (!fs::is_directory(root.runs(), ec))
+    return c.refused({RefusalCode::not_found,
+                      "there are no runs here",
+                      root.runs().string(),
+                      "give --data-root, or measure with `hebe run-aa`",
+                      {}});
+  ManyRuns runs(c);
+  const auto walked = evidence::walk_run_tree(root.runs(), [&](evidence::TreeEntry e) -> Status {
+    return e.kind == evidence::TreeKind::run ? runs.add(std::move(e.path)) : Status{};
+  });
+  return walked ? runs.finish() : c.refused(walked.error());
 }
 
 int run(const Context& c, const Options& o) {
   const evidence::DataRoot root(c.data_root);
+  if (o.all && !o.names.empty())
+    return c.refused(
+        {RefusalCode::bad_argument, "--all and a run were both given", {}, "give one of them", {}});
+  if (o.all) return all(c, root);
   std::vector<fs::path> directories;
-  if (o.all) {
-    if (!o.names.empty())
-      return c.refused({RefusalCode::bad_argument,
-                        "--all and a run were both given",
-                        {},
-                        "give one of them",
-                        {}});
-    std::error_code ec;
-    if (!fs::is_directory(root.runs(), ec))
-      return c.refused({RefusalCode::not_found,
-                        "there are no runs here",
-                        root.runs().string(),
-                        "give --data-root, or measure with `hebe run-aa`",
-                        {}});
-    for (auto& entry : evidence::list_run_tree(root.runs()))
-      if (entry.kind == evidence::TreeKind::run) directories.push_back(std::move(entry.path));
-    return many(c, directories);
-  }
   for (const auto& name : o.names) {
     auto found = root.find_run(name);
     if (!found) return c.refused(found.error());
     directories.push_back(std::move(*found));
   }
-  if (directories.size() > 1) return many(c, directories);
+  if (directories.size() > 1) {
+    ManyRuns runs(c);
+    for (auto& d : directories)
+      if (const auto added = runs.add(std::move(d)); !added) return c.refused(added.error());
+    return runs.finish();
+  }
   if (directories.empty()) {
     const auto newest = root.newest_run();
     if (!newest)

@@ -63,8 +63,22 @@ Result<CatalogLock> CatalogLock::acquire(const DataRoot& root) {
   return lock;
 }
 
+CatalogLock CatalogLock::for_reading(const DataRoot& root) {
+  const auto path = root.path() / "catalog.lock";
+  CatalogLock lock;
+  lock.fd_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  while (lock.fd_ && ::flock(lock.fd_.get(), LOCK_SH) != 0 && errno == EINTR) {
+  }
+  return lock;
+}
+
+// SQLite finds a journal by its name when a transaction begins. Were the file replaced between
+// being opened and that moment, the journal of an add() to the new file would be played into the
+// old one: so both happen under the lock, and all that is read here is one transaction.
 Result<Catalog> Catalog::open(const DataRoot& root) {
+  const auto lock = CatalogLock::for_reading(root);
   HEBE_TRY(auto database, open_checked(file_of(root)));
+  HEBE_CHECK(database.execute("BEGIN; SELECT version FROM meta"));
   return Catalog(std::move(database));
 }
 

@@ -26,7 +26,9 @@ public:
   [[nodiscard]] static std::filesystem::path file_of(const DataRoot& root) {
     return root.path() / "catalog.sqlite";
   }
-  /// not_found where there is none; bad_schema for another version or a file that is no catalog.
+  /// One state of the catalog for as long as it is open: do not keep it open, an add() waits for
+  /// it. not_found where there is none; bad_schema for another version or a file that is no
+  /// catalog.
   [[nodiscard]] static Result<Catalog> open(const DataRoot& root);
 
   /// Adds one sealed run of this root, or leaves it as it is there. Where there is no catalog all

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -67,11 +66,11 @@ public:
     HEBE_TRY(auto transaction, Transaction::begin(database));
     HEBE_TRY(auto writer, CatalogWriter::over(database));
     writer_ = &writer;
-    const auto before = list_run_tree(root_.runs());
-    HEBE_CHECK(put_all(before));
+    HEBE_CHECK(put_tree(false));
 
     HEBE_TRY(const auto lock, CatalogLock::acquire(root_));
-    HEBE_CHECK(put_changes(before));
+    HEBE_CHECK(put_tree(true));
+    HEBE_CHECK(forget_what_is_gone(database));
     HEBE_CHECK(put_campaigns());
     HEBE_CHECK(put_named("datasets", &CatalogWriter::put_dataset));
     HEBE_CHECK(put_named("analyses", &CatalogWriter::put_analysis));
@@ -88,20 +87,33 @@ public:
   }
 
 private:
-  Status put_all(std::span<const TreeEntry> entries) {
-    for (std::size_t begin = 0; begin < entries.size(); begin += kRunsAtOnce) {
-      const auto part = entries.subspan(begin, std::min(kRunsAtOnce, entries.size() - begin));
-      std::vector<ScannedRun> scanned(part.size());
-      HEBE_CHECK(for_each_index(part.size(), threads_, [&](std::size_t i) -> Status {
-        if (part[i].kind == TreeKind::run)
-          scanned[i] = scan_run(root_, part[i].path);
-        else
-          scanned[i] = problem_of(root_, part[i]);
-        return {};
-      }));
-      for (std::size_t i = 0; i < part.size(); ++i)
-        if (!is_gone(part[i].path)) HEBE_CHECK(writer_->put(scanned[i]));
-    }
+  /// Everything below runs/, or only what has no row yet.
+  Status put_tree(bool only_new) {
+    std::vector<TreeEntry> batch;
+    HEBE_CHECK(walk_run_tree(root_.runs(), [&](TreeEntry entry) -> Status {
+      if (only_new) {
+        HEBE_TRY(const bool known, writer_->knows(shown_path(root_, entry.path)));
+        if (known) return {};
+      }
+      batch.push_back(std::move(entry));
+      return batch.size() < kRunsAtOnce ? Status{} : put_batch(batch);
+    }));
+    return put_batch(batch);
+  }
+
+  /// Read on all cores, inserted by this one.
+  Status put_batch(std::vector<TreeEntry>& batch) {
+    std::vector<ScannedRun> scanned(batch.size());
+    HEBE_CHECK(for_each_index(batch.size(), threads_, [&](std::size_t i) -> Status {
+      if (batch[i].kind == TreeKind::run)
+        scanned[i] = scan_run(root_, batch[i].path);
+      else
+        scanned[i] = problem_of(root_, batch[i]);
+      return {};
+    }));
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      if (!is_gone(batch[i].path)) HEBE_CHECK(writer_->put(scanned[i]));
+    batch.clear();
     return {};
   }
 
@@ -111,22 +123,21 @@ private:
     return ::lstat(path.c_str(), &info) != 0 && errno == ENOENT;
   }
 
-  Status put_changes(const std::vector<TreeEntry>& before) {
-    const auto now = list_run_tree(root_.runs());
-    const auto key = [](const TreeEntry& e) { return std::pair(e.path.native(), e.kind); };
-    const auto less = [&](const TreeEntry& a, const TreeEntry& b) { return key(a) < key(b); };
-    const auto sorted = [&](std::vector<TreeEntry> entries) {
-      std::sort(entries.begin(), entries.end(), less);
-      return entries;
-    };
-    const auto old_sorted = sorted(before), now_sorted = sorted(now);
-    std::vector<TreeEntry> gone, arrived;
-    std::set_difference(old_sorted.begin(), old_sorted.end(), now_sorted.begin(), now_sorted.end(),
-                        std::back_inserter(gone), less);
-    std::set_difference(now_sorted.begin(), now_sorted.end(), old_sorted.begin(), old_sorted.end(),
-                        std::back_inserter(arrived), less);
-    for (const auto& e : gone) HEBE_CHECK(writer_->forget(shown_path(root_, e.path)));
-    return put_all(arrived);
+  /// Runs that were deleted, and directories that were sealed, since they were listed.
+  Status forget_what_is_gone(Database& database) {
+    HEBE_TRY(auto listed,
+             database.prepare("SELECT directory FROM runs UNION ALL SELECT path FROM problems "
+                              "WHERE kind IN ('half_written', 'not_compacted')"));
+    std::vector<std::string> gone;
+    for (;;) {
+      HEBE_TRY(const bool more, listed.row());
+      if (!more) break;
+      auto path = std::get<std::string>(listed.cell(0));
+      const bool as_it_is = path.find('\\') == std::string::npos; // else it is only shown so
+      if (as_it_is && is_gone(root_.path() / path)) gone.push_back(std::move(path));
+    }
+    for (const auto& path : gone) HEBE_CHECK(writer_->forget(path));
+    return {};
   }
 
   /// Every directory in <root>/<folder>; what else is there is a problem.
@@ -230,6 +241,9 @@ Status CatalogAside::put_in_place(const fs::path& file) {
   if (::rename(path_.c_str(), file.c_str()) != 0)
     return std::unexpected(io_refusal(errno, "rename", file));
   path_.clear();
+  // At once: closing any descriptor of a file ends all POSIX locks that this process has on it, and
+  // another of its threads may open the new catalog with SQLite now.
+  fd_.close();
   return sync_directory(file.parent_path());
 }
 

@@ -13,6 +13,9 @@ namespace hebe::evidence {
 class CatalogLock {
 public:
   [[nodiscard]] static Result<CatalogLock> acquire(const DataRoot& root);
+  /// Shared, while a reader begins. Holds nothing where there is no lock file that may be read:
+  /// then nobody can change the catalog either, or somebody changed it by other means.
+  [[nodiscard]] static CatalogLock for_reading(const DataRoot& root);
 
 private:
   FileDescriptor fd_;

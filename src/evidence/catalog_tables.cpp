@@ -37,6 +37,8 @@ void take(const Cell& cell, std::optional<double>& field) {
   if (const auto* d = std::get_if<double>(&cell)) field = *d;
 }
 
+std::string last_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 } // namespace
 
 Status create_catalog_tables(Database& database, std::int64_t version) {
@@ -97,9 +99,11 @@ Result<CatalogWriter> CatalogWriter::over(Database& database) {
   HEBE_TRY(w.forget_run_,
            database.prepare("DELETE FROM runs WHERE directory = ?1 AND run_id = ?2"));
   // A problem may lie in a file of the run: everything below the path. '0' follows '/'.
-  HEBE_TRY(w.forget_problem_,
-           database.prepare(
-               "DELETE FROM problems WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"));
+  const std::string there = "path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')";
+  HEBE_TRY(w.forget_problem_, database.prepare("DELETE FROM problems WHERE " + there));
+  HEBE_TRY(w.knows_, database.prepare("SELECT 1 FROM runs WHERE run_id = ?2 AND directory = ?1 "
+                                      "UNION ALL SELECT 1 FROM problems WHERE " +
+                                      there + " LIMIT 1"));
   return w;
 }
 
@@ -125,9 +129,13 @@ Status CatalogWriter::put_analysis(const std::string& id, const std::string& dir
   return analysis_.run(std::array<Cell, 2>{id, directory});
 }
 
+Result<bool> CatalogWriter::knows(const std::string& path) {
+  HEBE_CHECK(knows_.bind(std::array<Cell, 2>{path, last_name(path)}));
+  return knows_.row();
+}
+
 Status CatalogWriter::forget(const std::string& path) {
-  const auto name = path.substr(path.rfind('/') + 1);
-  HEBE_CHECK(forget_run_.run(std::array<Cell, 2>{path, name}));
+  HEBE_CHECK(forget_run_.run(std::array<Cell, 2>{path, last_name(path)}));
   return forget_problem_.run(std::array<Cell, 1>{path});
 }
 

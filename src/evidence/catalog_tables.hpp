@@ -25,9 +25,11 @@ public:
   [[nodiscard]] Status put_analysis(const std::string& id, const std::string& directory);
   /// Whatever is said of this path (relative to the root) is no longer so.
   [[nodiscard]] Status forget(const std::string& path);
+  /// Is there a row of this path, as a run or with a problem?
+  [[nodiscard]] Result<bool> knows(const std::string& path);
 
 private:
-  Statement run_, problem_, campaign_, dataset_, analysis_, forget_run_, forget_problem_;
+  Statement run_, problem_, campaign_, dataset_, analysis_, forget_run_, forget_problem_, knows_;
 };
 
 } // namespace hebe::evidence

@@ -47,52 +47,47 @@ constexpr std::string_view kNotCompacted = ".captured-";
 
 class TreeWalk {
 public:
-  std::vector<TreeEntry> all(const fs::path& runs) {
-    folder(runs, 0);
-    return std::move(out_);
-  }
+  explicit TreeWalk(const std::function<Status(TreeEntry)>& visit) : visit_(visit) {}
 
-private:
-  void add(TreeKind kind, fs::path path, std::string what) {
-    out_.push_back({kind, std::move(path), std::move(what)});
-  }
-
-  void folder(const fs::path& path, std::size_t level) {
+  Status folder(const fs::path& path, std::size_t level) {
     const auto entries = list_folder(path);
     if (!entries) {
       std::error_code ec;
       const auto type = fs::symlink_status(path, ec).type();
-      if (type == fs::file_type::not_found) return;
-      add(type == fs::file_type::symlink ? TreeKind::symbolic_link : TreeKind::unreadable, path,
-          entries.error().what);
-      return;
+      if (type == fs::file_type::not_found) return {};
+      return visit_(
+          {type == fs::file_type::symlink ? TreeKind::symbolic_link : TreeKind::unreadable, path,
+           entries.error().what});
     }
-    for (const auto& entry : *entries) one(path / entry.name, entry, level);
+    for (const auto& entry : *entries) HEBE_CHECK(one(path / entry.name, entry, level));
+    return {};
   }
 
-  void one(fs::path path, const FolderEntry& entry, std::size_t level) {
-    if (entry.type == fs::file_type::not_found) return;
+private:
+  Status one(fs::path path, const FolderEntry& entry, std::size_t level) {
+    if (entry.type == fs::file_type::not_found) return {};
     if (entry.type == fs::file_type::symlink)
-      return add(TreeKind::symbolic_link, std::move(path),
-                 "a symbolic link: it is not followed, put the directory itself here");
+      return visit_({TreeKind::symbolic_link, std::move(path),
+                     "a symbolic link: it is not followed, put the directory itself here"});
     if (entry.type != fs::file_type::directory)
-      return add(TreeKind::foreign, std::move(path), "a file that no Hebe puts here");
-    if (level < kDatedLevels) {
-      if (all_digits(entry.name, level == 0 ? 4 : 2)) return folder(path, level + 1);
-      return add(TreeKind::foreign, std::move(path), "a directory that no Hebe puts here");
-    }
-    if (entry.name.starts_with(kUnsealedPrefix))
-      return add(TreeKind::half_written, std::move(path),
-                 "never sealed: its writer died or is still writing");
-    if (entry.name.starts_with(kNotCompacted))
-      return add(TreeKind::captured, std::move(path),
-                 "a finished measurement whose telemetry is not compacted yet");
-    if (entry.name.starts_with('.'))
-      return add(TreeKind::foreign, std::move(path), "a directory that no Hebe puts here");
-    add(TreeKind::run, std::move(path), {});
+      return visit_({TreeKind::foreign, std::move(path), "a file that no Hebe puts here"});
+    if (level < kDatedLevels && all_digits(entry.name, level == 0 ? 4 : 2))
+      return folder(path, level + 1);
+    if (level < kDatedLevels || entry.name.starts_with('.')) return visit_(hidden(path, entry));
+    return visit_({TreeKind::run, std::move(path), {}});
   }
 
-  std::vector<TreeEntry> out_;
+  /// Not a run: half written, not compacted, or not ours.
+  static TreeEntry hidden(const fs::path& path, const FolderEntry& entry) {
+    if (entry.name.starts_with(kUnsealedPrefix))
+      return {TreeKind::half_written, path, "never sealed: its writer died or is still writing"};
+    if (entry.name.starts_with(kNotCompacted))
+      return {TreeKind::captured, path,
+              "a finished measurement whose telemetry is not compacted yet"};
+    return {TreeKind::foreign, path, "a directory that no Hebe puts here"};
+  }
+
+  const std::function<Status(TreeEntry)>& visit_;
 };
 
 } // namespace
@@ -123,6 +118,10 @@ Result<std::vector<FolderEntry>> list_folder(const fs::path& folder) {
   return out;
 }
 
-std::vector<TreeEntry> list_run_tree(const fs::path& runs) { return TreeWalk().all(runs); }
+Status walk_run_tree(const fs::path& runs, const std::function<Status(TreeEntry)>& visit) {
+  struct stat info {};
+  if (::lstat(runs.c_str(), &info) != 0 && errno == ENOENT) return {};
+  return TreeWalk(visit).folder(runs, 0);
+}
 
 } // namespace hebe::evidence

@@ -21,9 +21,11 @@ struct TreeEntry {
   std::string what; ///< for people; empty for a run
 };
 
-/// Everything below runs/, in the order of names: run directories (four levels down, not hidden),
-/// and what does not belong. A folder that cannot be listed is one entry, and not fatal.
-[[nodiscard]] std::vector<TreeEntry> list_run_tree(const std::filesystem::path& runs);
+/// Everything below runs/, one at a time in the order of names, so that memory does not grow with
+/// their number: run directories (four levels down, not hidden), and what does not belong. A folder
+/// that cannot be listed is one entry, and not fatal. Ends at the first refusal of `visit`.
+[[nodiscard]] Status walk_run_tree(const std::filesystem::path& runs,
+                                   const std::function<Status(TreeEntry)>& visit);
 
 struct FolderEntry {
   std::string name;

@@ -1,6 +1,8 @@
 // Facts about files: whole or absent, durable, and refusals that name the path.
 #include "core/files.hpp"
 
+#include "core/sha256.hpp"
+
 #include <cerrno>
 #include <cstring>
 
@@ -159,6 +161,49 @@ TEST(FileDescriptor, closes_once_and_moves) {
     EXPECT_NE(::fcntl(number, F_GETFD), -1);
   }
   EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+}
+
+TEST(Files, a_record_is_read_and_hashed_whole_whatever_its_size) {
+  const test::ScratchFolder folder;
+  const auto path = folder / "record";
+  for (const std::size_t size : {0UL, 1UL, 4095UL, 4096UL, 4097UL, kHashingPiece - 1, kHashingPiece,
+                                 kHashingPiece + 1, 3 * kHashingPiece + 7}) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 >> 3);
+    test::overwrite(path, bytes);
+    const auto read = read_record(path, size);
+    ASSERT_TRUE(read) << size;
+    EXPECT_EQ(read->bytes, bytes);
+    EXPECT_EQ(read->sha256, sha256_hex(bytes));
+    EXPECT_EQ(sha256_of_file(path).value(), sha256_hex(bytes));
+    EXPECT_EQ(read_file(path).value(), bytes);
+  }
+}
+
+TEST(Files, a_record_longer_than_can_be_right_is_not_read) {
+  const test::ScratchFolder folder;
+  const auto path = folder / "record";
+  test::overwrite(path, "12345");
+  EXPECT_TRUE(read_record(path, 5));
+  fs::resize_file(path, std::uintmax_t{1} << 40); // sparse: reading it would take all memory
+  const auto read = read_record(path, 5);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().what.find("1099511627776 bytes"), std::string::npos);
+}
+
+TEST(Files, only_a_regular_file_under_its_own_name_is_a_record) {
+  const test::ScratchFolder folder;
+  test::overwrite(folder / "record", "bytes");
+  fs::create_symlink("record", folder / "link");
+  fs::create_directory(folder / "folder");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(open_record(folder / "record"));
+  for (const char* name : {"link", "folder", "pipe", "absent"}) {
+    const auto opened = open_record(folder / name);
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(opened.error().where, (folder / name).string());
+  }
+  EXPECT_NE(open_record(folder / "link").error().what.find("symbolic link"), std::string::npos);
 }
 
 } // namespace
