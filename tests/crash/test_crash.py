@@ -159,3 +159,23 @@ def test_killed_again_and_again_while_it_resumes_it_still_ends_whole(planned, wh
     print(f"{kills} kills at {len(seen)} kinds of step")
     assert kills >= 30
     assert {"resume: seal what was captured", "resume: write down what was sealed"} <= seen
+
+
+def test_a_single_run_that_was_killed_is_not_there_or_whole_or_waits_to_be_sealed(tmp_path):
+    run = ["run-aa", "--device", "sim", "--protocol-tier", "smoke-v1", "--pairs", "6", "--set", "n=4096"]
+    reference = Place(tmp_path / "reference")
+    reference(*run, check=0)
+    ends = collections.Counter()
+    for number, at in enumerate(numbered(reference.points())):
+        place = Place(tmp_path / str(number))
+        shutil.copytree(reference.root / "cache", place.root / "cache")
+        killed_somewhere(place(*run, at=at), at)
+        ends["sealed" if place.runs() else "waiting" if place.waiting() else "none"] += 1
+        place("ingest", check=0)
+        if place.runs():
+            assert place.seals() == reference.seals(), at
+            place("run-verify", "--all", check=0)
+        assert place.waiting() == [], at
+        shutil.rmtree(place.root)
+    print(dict(ends))
+    assert ends["sealed"] and ends["waiting"] and ends["none"]

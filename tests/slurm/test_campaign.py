@@ -12,8 +12,8 @@ name = "six"
 session = "free"
 [defaults]
 case = "vector-add"
-tier = "smoke-v1"
-pairs = 6
+tier = "confirmation-v1" # seconds a job: long enough to be caught running
+pairs = 60
 parameters = { n = 65536 }
 """ + "".join(f'[[jobs]]\nid = "job-{i}"\nkind = "aa"\nseed = {i}\n' for i in range(6))
 
@@ -49,3 +49,10 @@ def test_six_jobs_end_as_six_sealed_runs_whatever_slurm_does(cluster, work, hebe
         if not manifest.parent.name.startswith("."):
             jobs.append(json.loads(manifest.read_text())["campaign"]["job"])
     assert sorted(jobs) == [f"job-{i}" for i in range(6)], "each job has one sealed run"
+    events = [json.loads(line) for line in (hebe.root / "campaigns" / campaign / "state.jsonl").read_text().splitlines()]
+    tasks = [e["by"] for e in events if e["event"] == "session"]
+    assert all(by["SLURM_ARRAY_TASK_ID"] for by in tasks)
+    assert any(int(by.get("SLURM_RESTART_COUNT", 0)) >= 1 for by in tasks), "a task that Slurm started again says so"
+    assert sum(e["event"] == "started" for e in events) > 6, "a job that was cut off was begun again"
+    assert events[-1]["event"] == "finished"
+    assert hebe("queue-status")["campaigns"][0]["sealed"] == 6
