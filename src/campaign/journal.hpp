@@ -48,7 +48,8 @@ public:
   /// Reads and checks every line; digest_mismatch names the line. A last line without its end was
   /// cut off by a crash: it never counted, and the next append removes it and says so.
   [[nodiscard]] static Result<Journal> open(const FrozenCampaign& campaign);
-  /// For people who look: lines are read, not checked, and the file need not be there.
+  /// For people who look: how many jobs are in which state. Lines are read, not checked, runs and
+  /// seals are left out, and the file need not be there.
   [[nodiscard]] static Result<CampaignState> glance(const FrozenCampaign& campaign);
 
   /// Events that others appended since.
@@ -63,10 +64,11 @@ public:
 private:
   explicit Journal(const FrozenCampaign& campaign) : campaign_(&campaign) {}
   [[nodiscard]] Status read_from(std::uint64_t offset, std::string_view bytes, bool check);
+  [[nodiscard]] bool glance_at(std::string_view line);
   [[nodiscard]] Status apply(const Json& event, const std::string& where);
   const FrozenCampaign* campaign_;
   std::filesystem::path path_;
-  std::map<std::string, std::size_t> index_of_; ///< job id to its place
+  std::map<std::string, std::size_t, std::less<>> index_of_; ///< job id to its place
   CampaignState state_;
   std::uint64_t whole_ = 0; ///< bytes of whole lines
   std::string link_;        ///< digest of the last one

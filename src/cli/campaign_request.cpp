@@ -21,6 +21,8 @@ campaign::Sealer sealer_of(const Context& c) {
                           "ingest", captured.string()},
                          Seconds(3600)));
     const auto said = Json::parse(end.out, nullptr, false);
+    if (!end.err.empty() && end.exit == 0)
+      tell(end.err); // e.g. that the catalog is another version's
     if (said.is_object() && said.contains("sealed") && said.at("sealed").size() == 1) {
       const auto& run = said.at("sealed").at(0);
       return evidence::SealedRun{run.at("directory").get<std::string>(), run.at("run_id"),
