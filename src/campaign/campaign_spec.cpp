@@ -12,7 +12,9 @@
 #include <toml++/toml.h>
 #pragma GCC diagnostic pop
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 #include <set>
 
 namespace hebe::campaign {
@@ -46,14 +48,32 @@ Result<Json> json_of(const toml::node& node, const std::string& where) {
                 fmt::format("{}:{}:{}", where, at.line, at.column));
 }
 
+// The parser limits nested values but not dotted keys, and a key of 50 000 dots ends in a stack
+// overflow. No honest line has so many dots.
+Status not_nested_deeply(std::string_view text, const std::string& where) {
+  constexpr std::ptrdiff_t kMostDots = 1000;
+  for (int line = 1; !text.empty(); ++line) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '.') > kMostDots)
+      return refuse(RefusalCode::bad_spec,
+                    fmt::format("a line with more than {} dots is no campaign's", kMostDots), {},
+                    fmt::format("{}:{}", where, line));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
+
 Result<Json> parse_spec(const fs::path& file) {
-  HEBE_TRY(const auto text, read_file(file));
+  constexpr std::uint64_t kLargestSpec = 64 << 20;
+  HEBE_TRY(const auto record, read_record(file, kLargestSpec));
+  const auto& text = record.bytes;
   const auto where = file.string();
   if (file.extension() == ".json") {
     auto parsed = parse_json(text, where);
     if (!parsed) parsed.error().code = RefusalCode::bad_spec; // the author's file, not stored data
     return parsed;
   }
+  HEBE_CHECK(not_nested_deeply(text, where));
   const auto parsed = toml::parse(text, where);
   if (!parsed) {
     const auto& error = parsed.error();
@@ -93,7 +113,9 @@ Result<JobSpec> job_from(const Json& j, const CaseResolver& resolve, const fs::p
   JobSpec job;
   job.kind = j.value("kind", "aa");
   HEBE_TRY(job.tier, measure::tier_named(j.value("tier", "confirmation-v1")));
-  job.pairs = j.value("pairs", job.tier.min_pairs);
+  // As wide as JSON has it: a number that wraps around would pass the tier's limits.
+  job.pairs = static_cast<int>(std::clamp<std::int64_t>(
+      j.value("pairs", std::int64_t{job.tier.min_pairs}), -1, std::numeric_limits<int>::max()));
   job.window = Seconds(j.value("window_s", job.tier.min_window.value()));
   job.warm_up = Seconds(j.value("warm_up_s", job.tier.min_warm_up.value()));
   job.margins.energy_percent = j.value("energy_margin_percent", job.margins.energy_percent);

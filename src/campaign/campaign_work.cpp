@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include <unistd.h>
 
@@ -16,13 +17,6 @@ namespace fs = std::filesystem;
 namespace {
 
 std::int64_t now_us() { return RealClock().wall_us(); }
-
-// The exit code that `hebe run-…` would have given for this verdict.
-int exit_of(const Json& analysis) {
-  if (analysis.value("claim_holds", false)) return static_cast<int>(ExitCode::done);
-  return static_cast<int>(analysis.value("verdict", "") == "inconclusive" ? ExitCode::inconclusive
-                                                                          : ExitCode::claim_fails);
-}
 
 // Ends the worker: another job would meet the same. What is one job's own only stops that job.
 bool stops_the_worker(RefusalCode code) {
@@ -63,6 +57,9 @@ public:
     circumstances["event"] = "session";
     circumstances["identity"] = to_json(session);
     HEBE_CHECK(journal_.append(circumstances, now_us()));
+    // Two that begin at once both found no session to compare with: the first line decides.
+    HEBE_CHECK(check_same_session(session_from(journal_.state().sessions.front()), session,
+                                  campaign_.study, campaign_.directory.string()));
     return work();
   }
 
@@ -132,6 +129,10 @@ private:
   Status one_job(std::size_t index, WorkOutcome& outcome) {
     HEBE_CHECK(journal_.refresh()); // sealed by another while we waited?
     if (!journal_.state().jobs[index].pending()) return {};
+    if (journal_.state().jobs[index].attempts > 0) { // its process may have died after it sealed
+      HEBE_CHECK(reconciler().locked_job(index));
+      if (!journal_.state().jobs[index].pending()) return {};
+    }
     const auto& id = campaign_.jobs[index].id;
     if (request_.job_begins)
       request_.job_begins(id, journal_.state().count(JobState::sealed), campaign_.jobs.size());
@@ -160,17 +161,38 @@ private:
     HEBE_CHECK(prepare(job));
     HEBE_CHECK(open_board_for(job));
     const auto circumstances = circumstances_of();
+    auto callbacks = callbacks_;
+    callbacks.may_continue = [this] { return locks_.still_ours(); };
     HEBE_TRY(auto parts, measure_job(job.plan, job.plan_id, *prepared_, *machine_, *lease_,
-                                     circumstances, callbacks_));
+                                     circumstances, callbacks));
     parts.campaign = evidence::JobIdentity{campaign_.id, job.id};
     crash_point("run: measured");
-    HEBE_TRY(const auto captured, evidence::capture_run(root_, parts, now_us()));
+    HEBE_CHECK(journal_.refresh());
+    HEBE_CHECK(locks_.still_ours());
+    if (!journal_.state().jobs[index].pending()) return {}; // sealed by another: one is enough
+    // A clock set back meanwhile must not hide the run from those who look from the first day on.
+    HEBE_TRY(const auto captured,
+             evidence::capture_run(root_, parts, journal_.not_before_last(now_us())));
     crash_point("run: captured");
-    HEBE_TRY(const auto run, request_.sealer ? request_.sealer(captured)
-                                             : evidence::seal_captured(root_, captured));
+    const auto run =
+        request_.sealer ? request_.sealer(captured) : evidence::seal_captured(root_, captured);
     crash_point("run: sealed");
-    HEBE_TRY(auto event, sealed_event(root_, job.id, run.directory));
+    if (!run && run.error().code == RefusalCode::not_found) // `hebe ingest` by hand was faster
+      return found_sealed(index);
+    if (!run) return std::unexpected(run.error());
+    HEBE_TRY(auto event, sealed_event(root_, job.id, run->directory));
     return journal_.append(std::move(event), now_us());
+  }
+
+  Status found_sealed(std::size_t index) {
+    HEBE_CHECK(reconciler().locked_job(index));
+    if (!journal_.state().jobs[index].pending()) return {};
+    return refuse(RefusalCode::io_failed, "what was captured is gone and no run was made of it",
+                  "see what removes it, then resume", campaign_.directory.string());
+  }
+
+  Reconciler reconciler() {
+    return {root_, campaign_, journal_, locks_, request_.sealer, request_.ingest, callbacks_};
   }
 
   // Jobs of one subject follow each other: its cubin, inputs and oracle are checked once.
@@ -225,29 +247,36 @@ private:
 
 } // namespace
 
-Result<Json> sealed_event(const evidence::DataRoot& root, const std::string& job,
-                          const fs::path& directory) {
-  HEBE_TRY(const auto manifest, read_file(directory / "manifest.json"));
-  const auto where = (directory / "analysis.json").string();
-  HEBE_TRY(const auto text, read_file(where));
-  HEBE_TRY(const auto analysis, parse_json(text, where));
-  return Json{{"event", "sealed"},
-              {"job", job},
-              {"run", directory.lexically_relative(root.path()).generic_string()},
-              {"seal", sha256_hex(manifest)},
-              {"verdict", analysis.value("verdict", "")},
-              {"exit", exit_of(analysis)}};
+namespace {
+// Jobs of a study are measured in order: a single one only when those before it are sealed.
+Status in_order(const FrozenCampaign& campaign, const CampaignState& state,
+                const std::vector<std::size_t>& only) {
+  if (!campaign.study || only.empty()) return {};
+  for (std::size_t i = 0; i < only.front(); ++i)
+    if (state.jobs[i].pending())
+      return refuse(
+          RefusalCode::bad_argument,
+          fmt::format("job \"{}\" of this study comes before and is pending", campaign.jobs[i].id),
+          "work on the study as a whole: without --task", campaign.directory.string());
+  return {};
 }
+} // namespace
 
 Result<WorkOutcome> work_on_campaign(const evidence::DataRoot& root, const FrozenCampaign& campaign,
                                      const WorkRequest& request, const JobCallbacks& callbacks) {
   HEBE_CHECK(root.initialise());
   HEBE_TRY(auto journal, Journal::open(campaign));
-  crash_point("resume: reconcile");
-  HEBE_CHECK(
-      reconcile(root, campaign, journal, request.only, request.sealer, request.ingest, callbacks));
-  if (journal.state().pending() == 0) return WorkOutcome{};
   HEBE_TRY(auto locks, JobLocks::open(campaign));
+  if (request.only.empty()) {
+    crash_point("resume: reconcile");
+    std::vector<std::size_t> all(campaign.jobs.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    HEBE_CHECK(
+        Reconciler{root, campaign, journal, locks, request.sealer, request.ingest, callbacks}.jobs(
+            all));
+  }
+  HEBE_CHECK(in_order(campaign, journal.state(), request.only));
+  if (journal.state().pending() == 0) return WorkOutcome{};
   return CampaignWorker(root, campaign, request, callbacks, std::move(journal), std::move(locks))
       .run();
 }

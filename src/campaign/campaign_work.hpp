@@ -5,12 +5,9 @@
 #pragma once
 
 #include "campaign/job.hpp"
-#include "campaign/journal.hpp"
+#include "campaign/reconcile.hpp"
 
 namespace hebe::campaign {
-
-/// Adds a sealed run to the catalog.
-using Ingest = std::function<Status(const std::filesystem::path& run)>;
 
 struct WorkRequest {
   MachineRequest machine;        ///< faults: only such as change the board's identity
@@ -37,21 +34,5 @@ struct WorkOutcome {
                                                    const FrozenCampaign& campaign,
                                                    const WorkRequest& request,
                                                    const JobCallbacks& callbacks);
-
-/// Every file that the campaign depends on against its digest, on all cores: jobs, artifacts of the
-/// pending ones, and each sealed run's files. Names the first that is wrong.
-[[nodiscard]] Status check_integrity(const evidence::DataRoot& root, const FrozenCampaign& campaign,
-                                     const CampaignState& state);
-
-/// The journal's event for a sealed run of a job.
-[[nodiscard]] Result<Json> sealed_event(const evidence::DataRoot& root, const std::string& job,
-                                        const std::filesystem::path& directory);
-
-/// Seals what dead processes had captured for this campaign, and writes into the journal what was
-/// sealed without it, of the jobs `only` (empty: of all). Needs no lease.
-[[nodiscard]] Status reconcile(const evidence::DataRoot& root, const FrozenCampaign& campaign,
-                               Journal& journal, const std::vector<std::size_t>& only,
-                               const Sealer& sealer, const Ingest& ingest,
-                               const JobCallbacks& callbacks);
 
 } // namespace hebe::campaign

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <unistd.h>
 
@@ -40,9 +41,9 @@ public:
     HEBE_TRY(scratch_, ScratchFolder::make(request_.scratch));
     preparer_.emplace(Preparation{request_.worker, root_.path(), root_.cache(), scratch_->path(),
                                   request_.memory});
-    Json rows = Json::array();
-    std::vector<evidence::NamedBytes> files;
+    HEBE_CHECK(begin_writing());
     PlanOutcome outcome;
+    auto& jobs = outcome.campaign.jobs;
     for (std::size_t i = 0; i < spec_.jobs.size(); ++i) {
       if (request_.interrupted && request_.interrupted())
         return refuse(RefusalCode::interrupted, "interrupted; nothing was frozen", "plan it again");
@@ -57,35 +58,37 @@ public:
                                           {"id", job->id},
                                           {"oracle", job->oracle},
                                           {"plan", to_json(job->plan)}}));
-      rows.push_back(
-          {{"id", job->id}, {"plan_id", job->plan_id}, {"file_sha256", sha256_hex(text)}});
-      files.push_back({job->id + ".json", std::move(text)});
+      jobs.push_back({job->id, job->plan_id, sha256_hex(text)});
+      for (const auto& [kind, digest] : job->plan.subject.at("artifacts").items())
+        artifacts_.insert(digest.get<std::string>());
+      for (const auto& [name, made] : job->oracle.items())
+        artifacts_.insert(made.at("sha256").get<std::string>());
+      HEBE_CHECK(write_job(job->id, text)); // at once: memory does not hold every job
       if (request_.progress) request_.progress(i + 1, spec_.jobs.size());
     }
-    HEBE_TRY(
-        auto plan,
-        canonical_line({{"schema", "hebe.campaign.plan/1"},
-                        {"name", spec_.name},
-                        {"session", spec_.study ? "study" : "free"},
-                        {"device", {{"provenance", provenance()}, {"arch", request_.target.arch}}},
-                        {"jobs", rows}}));
-    const auto id = spec_.name + "-" + sha256_hex(plan).substr(0, kDigitsInName);
-    const auto directory = root_.campaigns() / id;
+    HEBE_TRY(const auto plan, plan_text(jobs));
+    auto& campaign = outcome.campaign;
+    campaign.id = spec_.name + "-" + sha256_hex(plan).substr(0, kDigitsInName);
+    campaign.name = spec_.name;
+    campaign.directory = root_.campaigns() / campaign.id;
+    campaign.study = spec_.study;
     std::error_code ec;
-    outcome.existed = fs::exists(directory, ec);
-    if (!outcome.existed && !request_.dry_run) HEBE_CHECK(write(directory, plan, files));
+    outcome.existed = fs::exists(campaign.directory, ec);
+    if (!outcome.existed && !request_.dry_run) HEBE_CHECK(finish_writing(campaign.directory, plan));
     if (outcome.existed || !request_.dry_run) {
-      HEBE_TRY(outcome.campaign, load_campaign(root_, id));
-    } else {
-      outcome.campaign.id = id;
-      outcome.campaign.name = spec_.name;
-      outcome.campaign.directory = directory;
-      outcome.campaign.study = spec_.study;
-      for (const auto& row : rows)
-        outcome.campaign.jobs.push_back({row.at("id"), row.at("plan_id"), row.at("file_sha256")});
+      HEBE_TRY(campaign, load_campaign(root_, campaign.id));
+      for (std::size_t i = 0; outcome.existed && i < campaign.jobs.size(); ++i)
+        HEBE_CHECK(check_job_file(campaign, i));
     }
     return outcome;
   }
+
+  ~Planner() {
+    std::error_code ignored;
+    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  }
+  Planner(const Planner&) = delete;
+  Planner& operator=(const Planner&) = delete;
 
 private:
   std::string provenance() const { return request_.target.simulated ? "simulated" : "measured"; }
@@ -175,38 +178,54 @@ private:
     return &compiled_.emplace(key, std::move(made)).first->second;
   }
 
-  Status write(const fs::path& directory, const std::string& plan,
-               const std::vector<evidence::NamedBytes>& files) const {
-    const auto temporary =
-        root_.campaigns() / fmt::format("{}{}-{}", evidence::kUnsealedPrefix, ::getpid(),
-                                        directory.filename().string());
-    HEBE_CHECK(check_inside(root_.path(), temporary));
-    const auto write_all = [&]() -> Status {
-      std::error_code ec;
-      fs::remove_all(temporary, ec);
-      crash_point("plan: make the directory");
-      HEBE_CHECK(make_directories(temporary / "jobs"));
-      for (const auto& f : files) {
-        crash_point("plan: write a job");
-        HEBE_CHECK(write_new_file(temporary / "jobs" / f.name, f.bytes, false));
-      }
+  Result<std::string> plan_text(const std::vector<CampaignJob>& jobs) const {
+    Json rows = Json::array(), artifacts = Json::array();
+    for (const auto& job : jobs)
+      rows.push_back({{"id", job.id}, {"plan_id", job.plan_id}, {"file_sha256", job.file_sha256}});
+    for (const auto& digest : artifacts_) artifacts.push_back(digest);
+    return canonical_line(
+        {{"schema", "hebe.campaign.plan/1"},
+         {"name", spec_.name},
+         {"session", spec_.study ? "study" : "free"},
+         {"device", {{"provenance", provenance()}, {"arch", request_.target.arch}}},
+         {"artifacts", artifacts},
+         {"jobs", rows}});
+  }
+
+  Status begin_writing() {
+    if (request_.dry_run) return {};
+    const auto folder = root_.campaigns() /
+                        fmt::format("{}{}-{}", evidence::kUnsealedPrefix, ::getpid(), spec_.name);
+    HEBE_CHECK(check_inside(root_.path(), folder));
+    std::error_code ec;
+    fs::remove_all(folder, ec); // of a process with our id that died
+    temporary_ = folder;
+    crash_point("plan: make the directory");
+    return make_directories(temporary_ / "jobs");
+  }
+
+  Status write_job(const std::string& id, const std::string& text) const {
+    if (request_.dry_run) return {};
+    crash_point("plan: write a job");
+    return write_new_file(temporary_ / "jobs" / (id + ".json"), text, false);
+  }
+
+  Status finish_writing(const fs::path& directory, const std::string& plan) {
+    const auto write_rest = [&]() -> Status {
       crash_point("plan: write plan.json");
-      HEBE_CHECK(write_new_file(temporary / "plan.json", plan, false));
-      HEBE_CHECK(sync_file_system(temporary));
+      HEBE_CHECK(write_new_file(temporary_ / "plan.json", plan, false));
+      HEBE_CHECK(sync_file_system(temporary_));
       crash_point("plan: rename");
-      fs::rename(temporary, directory, ec);
+      std::error_code ec;
+      fs::rename(temporary_, directory, ec);
       if (ec && !fs::exists(directory / "plan.json")) // two planners of one campaign: one wins
         return std::unexpected(io_refusal(ec.value(), "rename", directory));
-      if (ec) fs::remove_all(temporary, ec);
+      if (!ec) temporary_.clear();
       crash_point("plan: sync");
       return sync_directory(root_.campaigns());
     };
-    auto written = write_all();
-    if (!written) {
-      std::error_code ignored;
-      fs::remove_all(temporary, ignored);
-      written.error().not_written = directory.string();
-    }
+    auto written = write_rest();
+    if (!written) written.error().not_written = directory.string();
     return written;
   }
 
@@ -217,6 +236,8 @@ private:
   std::optional<ScratchFolder> scratch_;
   std::optional<CasePreparer> preparer_;
   std::map<std::string, Compiled> compiled_;
+  std::set<std::string> artifacts_;
+  fs::path temporary_; ///< where the campaign is being written; removed unless it was renamed
 };
 
 Result<fs::path> find_campaign(const evidence::DataRoot& root, const std::string& name) {
@@ -279,20 +300,44 @@ Result<FrozenCampaign> load_campaign(const evidence::DataRoot& root, const std::
   c.study = json.at("session") == "study";
   c.device = json.at("device");
   c.jobs.reserve(json.at("jobs").size());
+  for (const auto& digest : json.at("artifacts")) c.artifacts.push_back(digest);
   for (const auto& j : json.at("jobs"))
     c.jobs.push_back({j.at("id"), j.at("plan_id"), j.at("file_sha256")});
   return c;
 }
 
+namespace {
+fs::path job_path(const FrozenCampaign& campaign, std::size_t index) {
+  return campaign.directory / "jobs" / (campaign.jobs[index].id + ".json");
+}
+
+Result<std::string> job_text(const FrozenCampaign& campaign, std::size_t index) {
+  constexpr std::uint64_t kLargestJob = 64 << 20;
+  const auto path = job_path(campaign, index);
+  const auto& required = campaign.jobs[index].file_sha256;
+  HEBE_CHECK(check_inside(campaign.directory, path));
+  std::error_code ec;
+  HashedBytes file{{}, "no file"};
+  if (fs::exists(path, ec)) {
+    HEBE_TRY(file, read_record(path, kLargestJob));
+  }
+  if (file.sha256 != required)
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("required sha256 {}, found {}", required, file.sha256),
+                  "restore it from a copy", path.string());
+  return std::move(file.bytes);
+}
+} // namespace
+
+Status check_job_file(const FrozenCampaign& campaign, std::size_t index) {
+  HEBE_TRY(const auto text, job_text(campaign, index));
+  return {};
+}
+
 Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index) {
   const auto& row = campaign.jobs[index];
-  const auto path = campaign.directory / "jobs" / (row.id + ".json");
-  HEBE_CHECK(check_inside(campaign.directory, path));
-  HEBE_TRY(const auto text, read_file(path));
-  if (const auto found = sha256_hex(text); found != row.file_sha256)
-    return refuse(RefusalCode::digest_mismatch,
-                  fmt::format("required sha256 {}, found {}", row.file_sha256, found),
-                  "restore it from a copy", path.string());
+  const auto path = job_path(campaign, index);
+  HEBE_TRY(const auto text, job_text(campaign, index));
   HEBE_TRY(const auto json, parse_json(text, path.string()));
   HEBE_CHECK(check_schema(json, "hebe.campaign.job/1", path.string()));
   FrozenJob job;

@@ -19,6 +19,7 @@ struct FrozenCampaign {
   bool study = false;
   Json device; ///< {"provenance", "arch"}
   std::vector<CampaignJob> jobs;
+  std::vector<std::string> artifacts{}; ///< digests of all that its jobs need
   [[nodiscard]] bool simulated() const { return device.at("provenance") == "simulated"; }
 };
 
@@ -57,6 +58,8 @@ plan_campaign(const evidence::DataRoot& root, const CampaignSpec& spec, const Pl
 [[nodiscard]] std::vector<std::filesystem::path>
 campaign_directories(const evidence::DataRoot& root);
 
+/// The job's file against its digest, without reading it as a job.
+[[nodiscard]] Status check_job_file(const FrozenCampaign& campaign, std::size_t index);
 /// digest_mismatch names the job's file.
 [[nodiscard]] Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index);
 

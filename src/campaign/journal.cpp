@@ -20,6 +20,7 @@
 namespace hebe::campaign {
 namespace {
 
+constexpr std::uint64_t kLargestJournal = 1ULL << 32;
 constexpr std::size_t kLinkDigits = 32;                 // 128 bits of SHA-256: a line stays short
 constexpr std::int64_t kClockTolerance_us = 10'000'000; // hosts of one cluster are never equal
 constexpr std::array<std::pair<std::string_view, JobState>, 5> kStates = {{
@@ -34,14 +35,32 @@ std::string link_of(const std::string& before, const std::string& line_without_l
   return sha256_hex(before + "\n" + line_without_link).substr(0, kLinkDigits);
 }
 
+std::unexpected<Refusal> gone(const std::filesystem::path& path) {
+  return refuse(RefusalCode::digest_mismatch, "the journal is gone while the campaign is worked on",
+                "restore it from a copy; or resume: the sealed runs are found again",
+                path.string());
+}
+
+Status is_file(int fd, const std::filesystem::path& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return {};
+  return refuse(RefusalCode::unsafe_path, "the journal is not a file", "remove what is there",
+                path.string());
+}
+
 // Locks the journal for one append; held until it goes.
 class Turn {
 public:
-  static Result<Turn> take(const std::filesystem::path& path) {
+  // A journal that had lines and is gone is not begun anew.
+  static Result<Turn> take(const std::filesystem::path& path, bool may_create) {
     Turn turn;
     turn.fd = FileDescriptor(
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+        ::open(path.c_str(),
+               O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (may_create ? O_CREAT : 0),
+               0644));
+    if (!turn.fd && errno == ENOENT) return gone(path);
     if (!turn.fd) return std::unexpected(io_refusal(errno, "open", path));
+    HEBE_CHECK(is_file(turn.fd.get(), path));
     while (::flock(turn.fd.get(), LOCK_EX) != 0)
       if (errno != EINTR) return std::unexpected(io_refusal(errno, "lock", path));
     return turn;
@@ -81,6 +100,17 @@ std::size_t CampaignState::count(JobState state) const {
 }
 std::size_t CampaignState::pending() const { return jobs.size() - count(JobState::sealed); }
 
+std::string first_day_of(const FrozenCampaign& campaign, const CampaignState& state) {
+  constexpr std::int64_t kDay_us = 24LL * 3600 * 1'000'000;
+  struct stat info {};
+  std::int64_t first_us = state.first_us;
+  if (::stat((campaign.directory / "plan.json").c_str(), &info) == 0) {
+    const auto frozen_us = static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000;
+    first_us = first_us == 0 ? frozen_us : std::min(first_us, frozen_us);
+  }
+  return first_us < kDay_us ? std::string() : evidence::utc_stamp("%Y/%m/%d", first_us - kDay_us);
+}
+
 Result<Journal> Journal::open(const FrozenCampaign& campaign) {
   Journal j(campaign);
   j.path_ = campaign.directory / "state.jsonl";
@@ -97,17 +127,19 @@ Result<CampaignState> Journal::glance(const FrozenCampaign& campaign) {
   for (std::size_t i = 0; i < campaign.jobs.size(); ++i) j.index_of_[campaign.jobs[i].id] = i;
   j.state_.jobs.resize(campaign.jobs.size());
   std::error_code ec;
-  if (std::filesystem::exists(j.path_, ec)) {
-    HEBE_TRY(const auto bytes, read_file(j.path_));
-    HEBE_CHECK(j.read_from(0, bytes, false));
+  if (std::filesystem::exists(std::filesystem::symlink_status(j.path_, ec))) {
+    HEBE_TRY(const auto file, read_record(j.path_, kLargestJournal));
+    HEBE_CHECK(j.read_from(0, file.bytes, false));
   }
   return std::move(j.state_);
 }
 
 Status Journal::refresh() {
-  const FileDescriptor fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const FileDescriptor fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd && errno == ENOENT && whole_ == 0) return {};
+  if (!fd && errno == ENOENT) return gone(path_);
   if (!fd) return std::unexpected(io_refusal(errno, "open", path_));
+  HEBE_CHECK(is_file(fd.get(), path_));
   HEBE_TRY(const auto bytes, bytes_from(fd.get(), whole_, path_));
   return read_from(whole_, bytes, true);
 }
@@ -133,7 +165,13 @@ Status Journal::read_from(std::uint64_t offset, std::string_view bytes, bool che
     if (check) {
       if (auto ok = check_schema(*event, "hebe.campaign.event/1", where); !ok)
         return damaged(ok.error().what);
+      if (event->at("n") != state_.events)
+        return damaged(
+            fmt::format("required event {}, found {}", state_.events, event->at("n").dump()));
       const auto said = event->at("link").get<std::string>();
+      HEBE_TRY(const auto whole_line, canonical_json(*event));
+      if (whole_line != bytes.substr(0, end))
+        return damaged("the line is not canonical JSON, as it was written");
       event->erase("link");
       HEBE_TRY(const auto canonical, canonical_json(*event));
       const auto expected = link_of(link_, canonical);
@@ -189,9 +227,10 @@ bool Journal::glance_at(std::string_view line) {
 Status Journal::apply(const Json& e, const std::string& where) {
   const auto& kind = e.at("event").get_ref<const std::string&>();
   HEBE_TRY(const auto at_us, integer_from(e.at("at_us"), where));
-  if (state_.events == 0)
-    state_.first_day = evidence::utc_stamp("%Y/%m/%d", at_us - 24LL * 3600 * 1'000'000);
-  state_.last_us = std::max(state_.last_us, at_us);
+  if (state_.first_us == 0) state_.first_us = at_us;
+  // A clock that once stood ahead would block the campaign until then: a person may accept the
+  // present one, and the journal says so.
+  state_.last_us = e.value("clock_accepted", false) ? at_us : std::max(state_.last_us, at_us);
   if (kind == "submitted") {
     Submission s{e.at("engine"), {}, e.value("options", Json()), at_us};
     for (const auto& id : e.value("slurm_jobs", Json::array())) s.slurm_jobs.push_back(id);
@@ -229,7 +268,7 @@ Status Journal::apply(const Json& e, const std::string& where) {
 }
 
 Status Journal::append(Json event, std::int64_t wall_us) {
-  HEBE_TRY(const auto turn, Turn::take(path_));
+  HEBE_TRY(const auto turn, Turn::take(path_, whole_ == 0));
   HEBE_TRY(auto size, turn.size(path_));
   if (size < whole_)
     return refuse(
@@ -238,11 +277,13 @@ Status Journal::append(Json event, std::int64_t wall_us) {
         "restore the journal from a copy", path_.string());
   HEBE_TRY(const auto news, bytes_from(turn.fd.get(), whole_, path_));
   HEBE_CHECK(read_from(whole_, news, true));
-  if (wall_us < state_.last_us - kClockTolerance_us)
+  if (wall_us < state_.last_us - kClockTolerance_us && !event.value("clock_accepted", false))
     return refuse(RefusalCode::clock_jump,
                   fmt::format("the wall clock stands {:.0f} s before the campaign's last event",
                               static_cast<double>(state_.last_us - wall_us) / 1e6),
-                  "set the clock right (a time server), then resume", path_.string());
+                  "set the clock right (a time server), then resume; if it is right now and was "
+                  "wrong then: `hebe resume --accept-clock`",
+                  path_.string());
   if (size > whole_) { // a line that a crash cut off
     if (::ftruncate(turn.fd.get(), static_cast<off_t>(whole_)) != 0)
       return std::unexpected(io_refusal(errno, "truncate", path_));
@@ -303,7 +344,9 @@ Result<JobLocks> JobLocks::open(const FrozenCampaign& campaign) {
   const auto path = campaign.directory / "jobs.lock";
   HEBE_CHECK(check_inside(campaign.directory, path));
   JobLocks locks;
-  locks.fd_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  locks.path_ = path;
+  locks.fd_ = FileDescriptor(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
   if (!locks.fd_) return std::unexpected(io_refusal(errno, "open", path));
   return locks;
 }
@@ -322,6 +365,16 @@ Result<bool> JobLocks::try_lock(std::size_t job) {
 void JobLocks::unlock(std::size_t job) { set_lock(fd_.get(), F_UNLCK, static_cast<off_t>(job)); }
 Result<bool> JobLocks::try_lock_submission() { return try_byte(fd_.get(), kSubmissionByte); }
 void JobLocks::unlock_submission() { set_lock(fd_.get(), F_UNLCK, kSubmissionByte); }
+Status JobLocks::still_ours() const {
+  struct stat held {
+  }, named{};
+  if (::fstat(fd_.get(), &held) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+      held.st_ino == named.st_ino && held.st_dev == named.st_dev)
+    return {};
+  return refuse(RefusalCode::lease_lost,
+                "the campaign's jobs.lock was removed or replaced while a job was locked",
+                "nothing but Hebe may touch the campaign's folder; resume", path_.string());
+}
 bool JobLocks::locked(std::size_t job) const {
   return byte_locked(fd_.get(), static_cast<off_t>(job));
 }

@@ -7,6 +7,8 @@
 #include "campaign/frozen_campaign.hpp"
 #include "core/files.hpp"
 
+#include <algorithm>
+
 namespace hebe::campaign {
 
 enum class JobState { pending, started, sealed, refused, interrupted };
@@ -36,12 +38,16 @@ struct CampaignState {
   std::vector<Submission> submissions;
   std::vector<Json> sessions; ///< identities that worked on it, in order (campaign/session.hpp)
   std::string analysis;       ///< the campaign's analysis, once all jobs are sealed
-  std::string first_day;      ///< "2026/11/29" of the first event; empty: none
+  std::int64_t first_us = 0;  ///< wall time of the first event; 0: none
   std::int64_t last_us = 0;   ///< wall time of the last event
   std::size_t events = 0;
   [[nodiscard]] std::size_t count(JobState state) const;
   [[nodiscard]] std::size_t pending() const;
 };
+
+/// The first day that a run of the campaign can lie in: of its first event; without one, of its
+/// freezing. One day earlier, for hosts whose clocks differ.
+[[nodiscard]] std::string first_day_of(const FrozenCampaign& campaign, const CampaignState& state);
 
 class Journal {
 public:
@@ -58,6 +64,10 @@ public:
   /// Refuses clock_jump when the wall clock stands more than ten seconds before the last event's,
   /// no_space with the file as it was, digest_mismatch when what others appended does not follow.
   [[nodiscard]] Status append(Json event, std::int64_t wall_us);
+  /// A time that does not stand before the last event's: for the names of directories.
+  [[nodiscard]] std::int64_t not_before_last(std::int64_t wall_us) const {
+    return std::max(wall_us, state_.last_us);
+  }
 
   [[nodiscard]] const CampaignState& state() const { return state_; }
 
@@ -85,12 +95,15 @@ public:
   void unlock(std::size_t job);
   [[nodiscard]] Result<bool> try_lock_submission();
   void unlock_submission();
+  /// lease_lost when the file was removed or replaced: another process could hold "the" lock now.
+  [[nodiscard]] Status still_ours() const;
   /// Whether another process has it.
   [[nodiscard]] bool locked(std::size_t job) const;
   [[nodiscard]] bool submission_locked() const;
 
 private:
   FileDescriptor fd_;
+  std::filesystem::path path_;
 };
 
 } // namespace hebe::campaign

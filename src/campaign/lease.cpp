@@ -14,6 +14,8 @@
 namespace hebe::campaign {
 namespace {
 
+constexpr std::uint64_t kLargestLease = 1 << 16;
+
 bool same_file(int fd, const std::filesystem::path& path) {
   struct stat held {
   }, named{};
@@ -33,10 +35,27 @@ bool lock_or_wait_out_a_look(int fd) {
   return false;
 }
 
+// Users of one machine share its leases: the file is writable for all, and a link or a pipe planted
+// in its place is refused. Without O_CREAT first: the kernel may forbid it on another's file in a
+// sticky folder (fs.protected_regular).
+Result<FileDescriptor> open_for_everybody(const std::filesystem::path& path) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  FileDescriptor fd(::open(path.c_str(), kFlags));
+  if (!fd && errno == ENOENT) {
+    fd = FileDescriptor(::open(path.c_str(), kFlags | O_CREAT, 0666));
+    if (fd) (void)::fchmod(fd.get(), 0666); // whatever the umask; not ours: its owner did
+  }
+  if (!fd) return std::unexpected(io_refusal(errno, "open", path));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return refuse(RefusalCode::unsafe_path, "the lease is not a file", "remove it", path.string());
+  return fd;
+}
+
 std::unexpected<Refusal> held_by_other(const std::filesystem::path& path) {
   std::string who = "another process";
-  const auto text = read_file(path);
-  const auto j = text ? parse_json(*text, path.string()) : Result<Json>(nullptr);
+  const auto text = read_record(path, kLargestLease);
+  const auto j = text ? parse_json(text->bytes, path.string()) : Result<Json>(nullptr);
   if (j && j->is_object()) {
     const auto said = [&](const char* name) { // by whoever wrote the file: of any type
       const auto hit = j->find(name);
@@ -75,8 +94,7 @@ Result<Lease> Lease::acquire(const std::filesystem::path& folder, const std::str
   // The file is never deleted by us: deleting and locking race. One that vanished in between is
   // made anew.
   for (int attempt = 0; attempt < 5; ++attempt) {
-    lease.fd_ = FileDescriptor(::open(lease.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (!lease.fd_) return std::unexpected(io_refusal(errno, "open", lease.path_));
+    HEBE_TRY(lease.fd_, open_for_everybody(lease.path_));
     if (!lock_or_wait_out_a_look(lease.fd_.get())) {
       if (errno == EWOULDBLOCK) return held_by_other(lease.path_);
       return std::unexpected(io_refusal(errno, "lock", lease.path_));
@@ -109,11 +127,13 @@ std::vector<LeaseView> leases_in(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, ec)) {
     if (entry.path().extension() != ".lease") continue;
     LeaseView view{entry.path().stem().string(), false, nullptr};
-    const FileDescriptor fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!fd) continue;
+    const FileDescriptor fd(
+        ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat info {};
+    if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     view.held = ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
-    if (const auto text = read_file(entry.path()))
-      if (auto said = parse_json(*text, entry.path().string()); said && said->is_object())
+    if (const auto text = read_record(entry.path(), kLargestLease))
+      if (auto said = parse_json(text->bytes, entry.path().string()); said && said->is_object())
         view.holder = std::move(*said);
     out.push_back(std::move(view));
   }

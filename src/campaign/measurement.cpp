@@ -66,6 +66,7 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
     if (callbacks.interrupted && callbacks.interrupted())
       return refuse(RefusalCode::interrupted, "interrupted; nothing was recorded",
                     "run again to measure");
+    if (callbacks.may_continue) HEBE_CHECK(callbacks.may_continue());
     return lease.still_held(machine);
   };
   evidence::RunParts parts;

@@ -17,6 +17,7 @@ struct JobCallbacks {
   std::function<bool()> interrupted;
   std::function<void(const measure::Progress&)> progress;
   std::function<void(const std::string&)> notice; ///< one line for the log
+  std::function<Status()> may_continue{};         ///< asked with the lease, before every window
 };
 
 /// What the environment record says beside what can be read off the machine.

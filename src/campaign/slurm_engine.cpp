@@ -228,6 +228,19 @@ std::string joined_state(const std::string& a, const std::string& b) {
 
 } // namespace
 
+Result<std::vector<std::string>> living_slurm_jobs(const std::string& campaign) {
+  static const std::set<std::string> kEnded = {
+      "BOOT_FAIL", "CANCELLED", "COMPLETED",     "DEADLINE", "FAILED",
+      "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "REVOKED",  "TIMEOUT"};
+  HEBE_TRY(const auto text, slurm({"squeue", "--noheader", "--states=all",
+                                   "--name=hebe-" + campaign, "--format=%F %T"}));
+  std::set<std::string> living;
+  std::istringstream lines(text);
+  for (std::string id, state; lines >> id >> state;)
+    if (!kEnded.contains(state)) living.insert(id);
+  return std::vector<std::string>(living.begin(), living.end());
+}
+
 Result<SlurmSubmission> submit_to_slurm(const SlurmRequest& request) {
   HEBE_CHECK(check(request));
   std::size_t chunk = request.jobs.size();
@@ -255,9 +268,9 @@ Result<std::map<std::string, std::string>> slurm_states(const std::vector<std::s
   std::map<std::string, std::string> out;
   for (const auto& id : job_ids) out[id] = "GONE";
   if (job_ids.empty()) return out;
-  // All of this user's jobs: squeue refuses the whole question when one id of a list is gone.
-  HEBE_TRY(const auto text,
-           slurm({"squeue", "--noheader", "--me", "--states=all", "--format=%F %T"}));
+  // All jobs: another user may resume, and squeue refuses the whole question when one id of a list
+  // is gone.
+  HEBE_TRY(const auto text, slurm({"squeue", "--noheader", "--states=all", "--format=%F %T"}));
   std::istringstream lines(text);
   for (std::string id, state; lines >> id >> state;)
     if (const auto hit = out.find(id); hit != out.end())

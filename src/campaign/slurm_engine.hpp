@@ -42,6 +42,10 @@ struct SlurmSubmission {
 /// cancelled).
 [[nodiscard]] Result<SlurmSubmission> submit_to_slurm(const SlurmRequest& request);
 
+/// Job ids of this campaign's arrays that wait or run, whoever submitted them and whatever the
+/// journal knows of it.
+[[nodiscard]] Result<std::vector<std::string>> living_slurm_jobs(const std::string& campaign);
+
 /// Slurm's word for each job; of an array: RUNNING while a task runs, else PENDING while one waits,
 /// else COMPLETED when all are, else what the others became. "GONE" where Slurm no longer knows it.
 [[nodiscard]] Result<std::map<std::string, std::string>>

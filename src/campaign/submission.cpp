@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 namespace hebe::campaign {
@@ -37,18 +38,24 @@ std::unexpected<Refusal> submitter_at_work(const FrozenCampaign& campaign) {
 class Submitter {
 public:
   Submitter(const evidence::DataRoot& root, const FrozenCampaign& campaign,
-            const SubmitRequest& request, const JobCallbacks& callbacks, Journal journal)
+            const SubmitRequest& request, const JobCallbacks& callbacks, Journal journal,
+            JobLocks& locks)
       : root_(root), campaign_(campaign), request_(request), callbacks_(callbacks),
-        journal_(std::move(journal)) {}
+        journal_(std::move(journal)), locks_(locks) {}
 
   Result<SubmitOutcome> run() {
     HEBE_CHECK(may_submit());
     HEBE_CHECK(check_integrity(root_, campaign_, journal_.state()));
+    if (request_.accept_clock) HEBE_CHECK(write_down(Json::array()));
     crash_point("resume: reconcile");
-    HEBE_CHECK(reconcile(root_, campaign_, journal_, {}, request_.work.sealer, request_.work.ingest,
-                         callbacks_));
+    std::vector<std::size_t> all(campaign_.jobs.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    HEBE_CHECK(Reconciler{root_, campaign_, journal_, locks_, request_.work.sealer,
+                          request_.work.ingest, callbacks_}
+                   .jobs(all));
     SubmitOutcome outcome;
     outcome.engine = engine();
+    const auto before = journal_.state().count(JobState::sealed);
     if (journal_.state().pending() > 0) {
       if (outcome.engine == "slurm") {
         HEBE_TRY(outcome.slurm, to_slurm());
@@ -57,6 +64,7 @@ public:
       }
     }
     HEBE_CHECK(journal_.refresh());
+    outcome.work.sealed_now = journal_.state().count(JobState::sealed) - before;
     HEBE_TRY(outcome.analysis, finish_campaign(root_, campaign_, journal_));
     outcome.state = journal_.state();
     return outcome;
@@ -77,16 +85,15 @@ private:
                     "give one --device, or plan the campaign with session = \"free\"",
                     campaign_.directory.string());
     // Tasks that still wait or run in Slurm would be given the same jobs again.
-    if (!state.submissions.empty() && !state.submissions.back().slurm_jobs.empty()) {
-      HEBE_TRY(const auto states, slurm_states(state.submissions.back().slurm_jobs));
-      for (const auto& [id, word] : states)
-        if (word == "PENDING" || word == "RUNNING" || word == "SUSPENDED" || word == "COMPLETING")
-          return refuse(RefusalCode::already_submitted,
-                        fmt::format("Slurm job {} of this campaign is {}", id, word),
-                        "wait for it, or `scancel " + id + "`, then resume",
-                        campaign_.directory.string());
-    }
-    return {};
+    bool slurm = engine() == "slurm";
+    for (const auto& submission : state.submissions) slurm = slurm || submission.engine == "slurm";
+    if (!slurm) return {};
+    HEBE_TRY(const auto living, living_slurm_jobs(campaign_.id));
+    if (living.empty()) return {};
+    return refuse(RefusalCode::already_submitted,
+                  fmt::format("Slurm job {} of this campaign waits or runs", living.front()),
+                  "wait for it, or `scancel " + living.front() + "`, then resume",
+                  campaign_.directory.string());
   }
 
   Status write_down(Json slurm_jobs) {
@@ -95,6 +102,7 @@ private:
                {"pending", journal_.state().pending()},
                {"argv", request_.work.argv}};
     if (!slurm_jobs.empty()) event["slurm_jobs"] = std::move(slurm_jobs);
+    if (request_.accept_clock) event["clock_accepted"] = true;
     crash_point("submit: write down");
     return journal_.append(std::move(event), now_us());
   }
@@ -114,10 +122,9 @@ private:
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < ends.size(); ++i)
         threads.emplace_back([&, i] {
-          std::vector<std::string> argv{
-              request_.program.string(), "--data-root", root_.path().string(),
-              "campaign-work",           campaign_.id,  "--device",
-              request_.devices[i],       "--quiet"};
+          std::vector<std::string> argv{"/proc/self/exe",    "--data-root", root_.path().string(),
+                                        "campaign-work",     campaign_.id,  "--device",
+                                        request_.devices[i], "--quiet"};
           argv.insert(argv.end(), request_.worker_options.begin(), request_.worker_options.end());
           constexpr Seconds kAMonth{30 * 86400.0};
           ends[i].emplace(run_command(std::move(argv), kAMonth, callbacks_.interrupted));
@@ -128,6 +135,8 @@ private:
       auto& end = *ends[i];
       if (!end) {
         outcome.refusals.push_back(end.error());
+      } else if (end->exit == static_cast<int>(ExitCode::interrupted)) {
+        outcome.refusals.push_back({RefusalCode::interrupted, "interrupted", {}, "resume", {}});
       } else if (end->exit > static_cast<int>(ExitCode::claim_fails) &&
                  end->exit != static_cast<int>(ExitCode::inconclusive)) {
         outcome.refusals.push_back({RefusalCode::worker_failed,
@@ -167,6 +176,7 @@ private:
   const SubmitRequest& request_;
   const JobCallbacks& callbacks_;
   Journal journal_;
+  JobLocks& locks_;
 };
 
 } // namespace
@@ -179,7 +189,7 @@ Result<SubmitOutcome> submit_campaign(const evidence::DataRoot& root,
   HEBE_TRY(const bool alone, locks.try_lock_submission());
   if (!alone) return submitter_at_work(campaign);
   HEBE_TRY(auto journal, Journal::open(campaign));
-  return Submitter(root, campaign, request, callbacks, std::move(journal)).run();
+  return Submitter(root, campaign, request, callbacks, std::move(journal), locks).run();
 }
 
 Result<std::string> finish_campaign(const evidence::DataRoot& root, const FrozenCampaign& campaign,
@@ -187,7 +197,9 @@ Result<std::string> finish_campaign(const evidence::DataRoot& root, const Frozen
   HEBE_CHECK(journal.refresh());
   const auto& state = journal.state();
   if (state.pending() > 0) return std::string();
-  if (!state.analysis.empty()) return state.analysis;
+  // Made again where it was lost: it is a function of the runs.
+  if (!state.analysis.empty() && evidence::load_analysis(root, state.analysis))
+    return state.analysis;
   std::vector<evidence::CampaignJob> jobs;
   for (std::size_t i = 0; i < campaign.jobs.size(); ++i) {
     const auto run = root.path() / state.jobs[i].run;

@@ -10,6 +10,7 @@ namespace hebe::campaign {
 
 struct SubmitRequest {
   bool resume = false;
+  bool accept_clock = false;        ///< the clock stood ahead once, and is right now
   std::string engine;               ///< "local", "slurm"; empty: the one before, else local
   std::vector<std::string> devices; ///< local: one process each, side by side; one: this process
   SlurmOptions slurm;

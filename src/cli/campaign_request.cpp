@@ -9,6 +9,9 @@
 namespace hebe::cli {
 namespace fs = std::filesystem;
 
+// The kernel's own name for this program: also when its file was replaced or removed meanwhile.
+constexpr const char* kSelf = "/proc/self/exe";
+
 fs::path own_program() {
   std::error_code ec;
   return fs::read_symlink("/proc/self/exe", ec);
@@ -16,10 +19,9 @@ fs::path own_program() {
 
 campaign::Sealer sealer_of(const Context& c) {
   return [&c](const fs::path& captured) -> Result<evidence::SealedRun> {
-    HEBE_TRY(const auto end,
-             run_command({own_program().string(), "--data-root", c.data_root.string(), "--json",
-                          "ingest", captured.string()},
-                         Seconds(3600)));
+    HEBE_TRY(const auto end, run_command({kSelf, "--data-root", c.data_root.string(), "--json",
+                                          "ingest", "--for-worker", captured.string()},
+                                         Seconds(3600)));
     const auto said = Json::parse(end.out, nullptr, false);
     if (!end.err.empty() && end.exit == 0)
       tell(end.err); // e.g. that the catalog is another version's
@@ -50,7 +52,7 @@ campaign::Ingest ingest_of(const Context& c) {
 Result<campaign::WorkRequest> work_request(const Context& c, ProgressBar& bar) {
   campaign::WorkRequest r;
   HEBE_TRY(r.machine, c.machine(0));
-  HEBE_TRY(r.program_sha256, sha256_of_file(own_program()));
+  HEBE_TRY(r.program_sha256, sha256_of_file(kSelf));
   r.argv = c.recorded_argv();
   r.variables = c.variables;
   r.scratch = c.scratch();
@@ -63,8 +65,10 @@ Result<campaign::WorkRequest> work_request(const Context& c, ProgressBar& bar) {
 }
 
 campaign::JobCallbacks callbacks_of(ProgressBar& bar) {
-  return {[] { return interrupted(); }, [&bar](const measure::Progress& p) { bar.show(p); },
-          [&bar](const std::string& text) { bar.line("hebe: " + text); }};
+  return {[] { return interrupted(); },
+          [&bar](const measure::Progress& p) { bar.show(p); },
+          [&bar](const std::string& text) { bar.line("hebe: " + text); },
+          {}};
 }
 
 } // namespace hebe::cli

@@ -12,7 +12,7 @@ namespace {
 struct Options {
   std::string campaign, engine;
   campaign::SlurmOptions slurm;
-  bool redact = false;
+  bool redact = false, accept_clock = false;
 };
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -66,6 +66,9 @@ void tell(const Context& c, const campaign::FrozenCampaign& campaign,
                                                                 : job.refusal));
   }
   if (!o.analysis.empty()) c.print("analysis: " + o.analysis);
+  if (o.work.held_elsewhere > 0)
+    c.print(fmt::format("{} jobs are being measured by other processes (hebe queue-status)",
+                        o.work.held_elsewhere));
   if (o.state.pending() > 0) c.print("next: hebe resume " + campaign.id);
 }
 
@@ -76,6 +79,7 @@ int run(const Context& c, const Options& o, bool resume) {
   ProgressBar bar(c.quiet);
   campaign::SubmitRequest request;
   request.resume = resume;
+  request.accept_clock = o.accept_clock;
   request.engine = o.engine;
   request.slurm = o.slurm;
   request.program = own_program();
@@ -140,6 +144,9 @@ Command command(const char* name, const char* help, bool resume) {
             ->check(CLI::NonNegativeNumber);
         app.add_option("--sbatch-option", o->slurm.extra,
                        "slurm: a further option of sbatch (repeatable)");
+        if (resume)
+          app.add_flag("--accept-clock", o->accept_clock,
+                       "the wall clock is right now and stood ahead once: go on from now");
         app.add_flag("--redact", o->redact, "hash host name and UUIDs in the records");
         return [&c, o, resume] { return run(c, *o, resume); };
       }};

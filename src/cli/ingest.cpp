@@ -1,37 +1,65 @@
 // hebe ingest: seals finished measurements (compaction to Parquet, verified) and indexes them.
+#include "campaign/reconcile.hpp"
+#include "cli/campaign_request.hpp"
 #include "cli/context.hpp"
-#include "evidence/captured_run.hpp"
-#include "evidence/catalog.hpp"
-
-#include <fmt/format.h>
 
 namespace hebe::cli {
 namespace {
 
-int run(const Context& c, const std::vector<std::string>& names) {
+struct Options {
+  std::vector<std::string> names;
+  bool for_worker = false;
+};
+
+Json json_of(const evidence::SealedRun& run) {
+  return {{"run_id", run.run_id},
+          {"seal", run.seal},
+          {"directory", run.directory.string()},
+          {"bytes", run.bytes}};
+}
+
+// The worker that calls holds the job's lock and writes the journal itself.
+Result<std::optional<evidence::SealedRun>> seal(const Context& c, const Options& o,
+                                                const std::filesystem::path& captured) {
   const evidence::DataRoot root(c.data_root);
+  const campaign::JobCallbacks callbacks{
+      {}, {}, [](const std::string& text) { tell("hebe: " + text + "\n"); }, {}};
+  if (!o.for_worker) return campaign::ingest_captured(root, captured, ingest_of(c), callbacks);
+  HEBE_TRY(auto run, evidence::seal_captured(root, captured));
+  if (const auto added = ingest_of(c)(run.directory); !added)
+    callbacks.notice("sealed, but not in the catalog (`hebe catalog-rebuild`): " +
+                     to_text(added.error()));
+  return std::optional(std::move(run));
+}
+
+int run(const Context& c, const Options& o) {
   std::vector<std::filesystem::path> captured;
-  for (const auto& name : names) captured.push_back(std::filesystem::absolute(name));
-  if (names.empty()) captured = root.captured();
-  Json sealed = Json::array();
+  for (const auto& name : o.names) captured.push_back(std::filesystem::absolute(name));
+  if (o.names.empty()) captured = evidence::DataRoot(c.data_root).captured();
+  Json sealed = Json::array(), waiting = Json::array();
+  std::optional<Refusal> refused; // the last one; the others are not kept from being sealed
   for (const auto& directory : captured) {
     if (c.dry_run) {
-      c.print("would seal " + directory.string());
+      waiting.push_back(directory.string());
+      if (!c.json) c.print("would seal " + directory.string());
       continue;
     }
-    const auto run = evidence::seal_captured(root, directory);
-    if (!run) return c.refused(run.error());
-    sealed.push_back({{"run_id", run->run_id},
-                      {"seal", run->seal},
-                      {"directory", run->directory.string()},
-                      {"bytes", run->bytes}});
-    // The run is safe; an index that cannot be written is made anew later.
-    if (const auto added = evidence::Catalog::add(root, run->directory); !added)
-      tell("hebe: sealed, but not in the catalog (`hebe catalog-rebuild`): " +
-           to_text(added.error()) + "\n");
-    if (!c.json) c.print("sealed: " + run->directory.string());
+    const auto run = seal(c, o, directory);
+    if (!run && run.error().code == RefusalCode::not_found && o.names.empty())
+      continue; // sealed meanwhile
+    if (!run) {
+      if (refused) tell("hebe: " + to_text(*refused) + "\n");
+      refused = run.error();
+    } else if (*run) {
+      sealed.push_back(json_of(**run));
+      if (!c.json) c.print("sealed: " + (*run)->directory.string());
+    } else {
+      waiting.push_back(directory.string());
+      if (!c.json) c.print("left to the living process that has its job: " + directory.string());
+    }
   }
-  if (c.json) c.print_json({{"sealed", sealed}});
+  if (refused) return c.refused(*refused);
+  if (c.json) c.print_json({{"sealed", sealed}, {"waiting", waiting}});
   if (!c.json && captured.empty()) c.print("nothing waits to be sealed");
   return static_cast<int>(ExitCode::done);
 }
@@ -44,9 +72,11 @@ Command ingest_command() {
       "Seal finished measurements that a dead process left: compact their telemetry to Parquet, "
       "verify, index",
       [](CLI::App& app, Context& c) {
-        auto names = std::make_shared<std::vector<std::string>>();
-        app.add_option("captured", *names, "captured directories (default: all of the data root)");
-        return [&c, names] { return run(c, *names); };
+        auto o = std::make_shared<Options>();
+        app.add_option("captured", o->names,
+                       "captured directories (default: all of the data root)");
+        app.add_flag("--for-worker", o->for_worker)->group(""); // not for people
+        return [&c, o] { return run(c, *o); };
       }};
 }
 

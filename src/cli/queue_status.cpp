@@ -104,7 +104,9 @@ int run(const Context& c, const Options& o) {
     const auto queue = campaign::look_at_queue(root, o.campaign);
     if (!queue) return c.refused(queue.error());
     if (o.watch && !c.json && ::isatty(1) == 1) std::fputs("\x1b[H\x1b[J", stdout);
-    if (c.json)
+    if (c.json && o.watch) // a line each time
+      c.print(json_of(*queue).dump(-1, ' ', false, Json::error_handler_t::replace));
+    else if (c.json)
       c.print_json(json_of(*queue));
     else
       std::fputs(text_of(*queue).c_str(), stdout);
@@ -127,7 +129,9 @@ Command queue_status_command() {
           [](CLI::App& app, Context& c) {
             auto o = std::make_shared<Options>();
             app.add_option("campaign", o->campaign, "one campaign (default: all)");
-            app.add_flag("--watch", o->watch, "again and again, until nothing is pending");
+            app.add_flag(
+                "--watch", o->watch,
+                "again and again, until nothing is pending (with --json: a line each time)");
             app.add_option("--interval", o->interval_s, "seconds between looks")
                 ->capture_default_str()
                 ->check(CLI::Range(0.1, 3600.0));

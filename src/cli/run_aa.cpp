@@ -109,9 +109,7 @@ int run(const Context& c, const Options& o) {
   if (!request) return c.refused(request.error());
   const evidence::DataRoot root(c.data_root);
   ProgressBar bar(c.quiet);
-  const campaign::JobCallbacks callbacks{
-      [] { return interrupted(); }, [&](const measure::Progress& p) { bar.show(p); },
-      [&](const std::string& text) { bar.line("hebe: " + text); }};
+  const auto callbacks = callbacks_of(bar);
   if (c.dry_run) {
     const auto preview = campaign::preview_job(root, *request, callbacks);
     if (!preview) return c.refused(preview.error());

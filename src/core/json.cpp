@@ -191,7 +191,11 @@ std::string ecmascript_number(double value) {
 Result<Json> parse_json(std::string_view text, std::string_view where) {
   std::vector<std::set<std::string>> open;
   std::string duplicate;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+  // Nothing of ours nests deeply; what does would end in a stack overflow where it is destroyed.
+  constexpr int kDeepest = 200;
+  struct TooDeep {};
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kDeepest) throw TooDeep();
     if (event == Json::parse_event_t::object_start) open.emplace_back();
     if (event == Json::parse_event_t::object_end) open.pop_back();
     if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
@@ -204,6 +208,10 @@ Result<Json> parse_json(std::string_view text, std::string_view where) {
       return refuse(RefusalCode::bad_schema, "the member name \"" + duplicate + "\" occurs twice",
                     {}, std::string(where));
     return value;
+  } catch (const TooDeep&) {
+    return refuse(RefusalCode::bad_schema,
+                  "values are nested more than " + std::to_string(kDeepest) + " deep", {},
+                  std::string(where));
   } catch (const Json::exception& e) {
     return refuse(RefusalCode::bad_schema, std::string("not valid JSON: ") + e.what(), {},
                   std::string(where));

@@ -22,6 +22,7 @@ namespace hebe::evidence {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kLockName = "lock";
 constexpr std::string_view kSamplesHeader = "t_mono_ns,t_source_us,power_raw_mw\n";
 
 std::string samples_csv(std::span<const meter::AlignedSample> samples) {
@@ -109,8 +110,10 @@ Result<std::string> compacted(const std::map<std::string, std::string>& files,
 // One process at a time seals a capture: the orphan of a killed run and the one that resumes may
 // meet.
 Result<FileDescriptor> take_turn(const fs::path& captured) {
-  const auto path = captured / "capture.json";
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // A writable file of its own: over NFS an exclusive lock needs one.
+  const auto path = captured / kLockName;
+  FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd && errno != ENOENT) return std::unexpected(io_refusal(errno, "open", path));
   while (fd && ::flock(fd.get(), LOCK_EX) != 0)
     if (errno != EINTR) return std::unexpected(io_refusal(errno, "lock", path));
   struct stat info {};
@@ -186,6 +189,19 @@ Result<Json> capture_record(const fs::path& captured) {
   return record;
 }
 
+Result<bool> sealed_from(const DataRoot& root, const fs::path& captured, const fs::path& run) {
+  HEBE_CHECK(check_inside(root.path(), run));
+  HEBE_TRY(const auto record, capture_record(captured));
+  HEBE_TRY(const auto text, read_file(run / "manifest.json"));
+  HEBE_TRY(const auto manifest, parse_json(text, (run / "manifest.json").string()));
+  std::map<std::string, Json> sealed;
+  for (const auto& f : manifest.at("files")) sealed[f.at("path")] = f.at("sha256");
+  for (const auto& f : record.at("files"))
+    if (f.at("path") != "samples.csv" && sealed[f.at("path")] != f.at("sha256")) return false;
+  return run.filename().string().starts_with(
+      captured.filename().string().substr(kCapturedPrefix.size(), sizeof "20260921T141523Z" - 1));
+}
+
 Result<SealedRun> seal_captured(const DataRoot& root, const fs::path& captured) {
   HEBE_CHECK(check_inside(root.path(), captured));
   HEBE_TRY(const auto turn, take_turn(captured));
@@ -219,8 +235,13 @@ Result<SealedRun> seal_captured(const DataRoot& root, const fs::path& captured) 
   }
   if (!sealed) return sealed;
   crash_point("ingest: remove the raw samples");
+  // Gone at once for whoever looks, under a name that is never read; what a crash leaves of it is
+  // listed as half written.
+  const auto going = captured.parent_path() / fmt::format("{}{}-{}", kUnsealedPrefix, ::getpid(),
+                                                          captured.filename().string().substr(1));
   std::error_code ec;
-  fs::remove_all(captured, ec); // what stays is compacted, found sealed, and removed the next time
+  fs::rename(captured, going, ec);
+  fs::remove_all(ec ? captured : going, ec);
   return sealed;
 }
 

@@ -24,4 +24,8 @@ namespace hebe::evidence {
 [[nodiscard]] Result<SealedRun> seal_captured(const DataRoot& root,
                                               const std::filesystem::path& captured);
 
+/// Whether this sealed run was made of this capture: the same plan, windows and analysis.
+[[nodiscard]] Result<bool> sealed_from(const DataRoot& root, const std::filesystem::path& captured,
+                                       const std::filesystem::path& run);
+
 } // namespace hebe::evidence

@@ -50,6 +50,7 @@ std::vector<fs::path> DataRoot::unsealed() const {
   std::sort(out.begin(), out.end());
   return out;
 }
+std::vector<fs::path> DataRoot::links() const { return in_days(TreeKind::symbolic_link); }
 std::vector<fs::path> DataRoot::captured() const { return in_days(TreeKind::captured); }
 std::vector<fs::path> DataRoot::sealed(const std::string& first_day) const {
   return in_days(TreeKind::run, first_day);

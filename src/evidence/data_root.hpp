@@ -35,6 +35,8 @@ public:
   /// Half-written directories of runs, campaigns, datasets and analyses: their writer died. They
   /// hold no seal and are never read.
   [[nodiscard]] std::vector<std::filesystem::path> unsealed() const;
+  /// Symbolic links among the runs: never followed, and no Hebe makes them.
+  [[nodiscard]] std::vector<std::filesystem::path> links() const;
   /// Finished measurements whose telemetry is not compacted yet (evidence/captured_run.hpp).
   [[nodiscard]] std::vector<std::filesystem::path> captured() const;
   /// Sealed runs of the days from `first_day` ("2026/11/29"; empty: all) on, in order of their
