@@ -48,14 +48,6 @@ std::string scope_of(std::string_view zone) {
   return "unknown";
 }
 
-std::string cpu_vendor(const fs::path& root) {
-  const auto text = read_file(root / "proc/cpuinfo");
-  if (!text) return "unknown";
-  return text->contains("AuthenticAMD")   ? "AMD"
-         : text->contains("GenuineIntel") ? "Intel"
-                                          : "unknown";
-}
-
 class Search {
 public:
   explicit Search(const fs::path& root)

@@ -117,6 +117,13 @@ std::string kernel_release(const fs::path& root) {
   return release ? "Linux " + *release : "Linux";
 }
 
+std::string cpu_vendor(const fs::path& root) {
+  const auto text = read_file(root / "proc/cpuinfo");
+  if (!text) return "unknown";
+  if (text->contains("AuthenticAMD")) return "AMD";
+  return text->contains("GenuineIntel") ? "Intel" : "unknown";
+}
+
 std::string below_root(const fs::path& root, const fs::path& path) {
   const auto below = path.lexically_relative(root);
   return below.empty() || *below.begin() == ".." ? path.string() : "/" + below.string();

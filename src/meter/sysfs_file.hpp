@@ -38,6 +38,8 @@ struct SysfsNumber {
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 /// "Linux 6.1.0-18-amd64", or "Linux" where the tree does not say.
 [[nodiscard]] std::string kernel_release(const std::filesystem::path& root);
+/// "Intel", "AMD" or "unknown".
+[[nodiscard]] std::string cpu_vendor(const std::filesystem::path& root);
 /// The path as the tree's own root sees it: "/sys/class/...".
 [[nodiscard]] std::string below_root(const std::filesystem::path& root,
                                      const std::filesystem::path& path);
