@@ -58,7 +58,9 @@ private:
 
 /// "event=0x02": the only form the power PMU has had; another one would be another event.
 Result<std::uint64_t> config_of(const fs::path& file) {
-  HEBE_TRY(const auto text, sysfs_text(file));
+  const auto read = sysfs_text(file);
+  if (!read) return std::unexpected(read.error());
+  const std::string& text = *read;
   std::uint64_t config = 0;
   constexpr std::string_view kBefore = "event=0x";
   if (!text.starts_with(kBefore) ||
@@ -76,10 +78,11 @@ struct Scale {
 };
 Result<Scale> scale_of(const fs::path& event) {
   const fs::path unit_file = event.string() + ".unit", scale_file = event.string() + ".scale";
-  HEBE_TRY(const auto unit, sysfs_text(unit_file));
-  if (unit != "Joules")
+  const auto unit = sysfs_text(unit_file);
+  if (!unit) return std::unexpected(unit.error());
+  if (*unit != "Joules")
     return refuse(RefusalCode::meter_unsupported,
-                  "the unit is \"" + unit.substr(0, 40) + "\", only Joules is known",
+                  "the unit is \"" + unit->substr(0, 40) + "\", only Joules is known",
                   "report this event's unit", unit_file.string());
   Scale scale;
   HEBE_TRY(scale.text, sysfs_text(scale_file));
