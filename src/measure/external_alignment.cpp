@@ -50,64 +50,73 @@ Plateaus plateaus_of(std::span<const double> power, std::size_t guard) {
   };
   const double low = part(0.02), swing = part(0.98) - low;
   Plateaus out{std::vector<int>(power.size(), 0), 0};
-  std::vector<std::size_t> switches;
+  std::vector<std::size_t> unsettled; // a switch, or neither on nor off
   bool on = power[0] > low + 0.5 * swing;
   for (std::size_t i = 0; i < power.size(); ++i) {
-    if (on ? power[i] < low + swing / 3 : power[i] > low + 2 * swing / 3)
-      on = !on, switches.push_back(i);
-    out.of_point[i] = static_cast<int>(switches.size());
+    const double level = (power[i] - low) / swing;
+    const bool between = level > 1.0 / 3 && level < 2.0 / 3,
+               switched = !between && on != (level > 0.5);
+    if (switched) on = !on, ++out.edges;
+    if (switched || between) unsettled.push_back(i);
+    out.of_point[i] = out.edges;
   }
-  for (const auto at : switches)
+  for (const auto at : unsettled)
     for (auto i = at - std::min(at, guard); i < std::min(at + guard, power.size()); ++i)
       out.of_point[i] = -1;
-  out.edges = static_cast<int>(switches.size());
   return out;
 }
 
-/// The line through the plateaus' points, with standard errors by plateau.
+struct Plateau {
+  double n = 0, x = 0, y = 0; ///< points, mean external and internal watts
+};
+
+Result<std::vector<Plateau>> means_of(const PairedPoints& points, const Plateaus& plateaus) {
+  std::vector<Plateau> all(static_cast<std::size_t>(plateaus.edges) + 1);
+  for (std::size_t i = 0; i < points.time_s.size(); ++i) {
+    if (plateaus.of_point[i] < 0) continue;
+    auto& p = all[static_cast<std::size_t>(plateaus.of_point[i])];
+    p.n += 1, p.x += points.external_w[i], p.y += points.internal_w[i];
+  }
+  int of_level[2] = {0, 0}; // they take turns
+  for (std::size_t g = 0; g < all.size(); ++g)
+    if (all[g].n > 0) all[g].x /= all[g].n, all[g].y /= all[g].n, ++of_level[g % 2];
+  constexpr int kFewestOfLevel = 3;
+  if (const int fewest = std::min(of_level[0], of_level[1]); fewest < kFewestOfLevel)
+    return not_found(fmt::format("only {} plateaus of one level are long enough to compare, {} are "
+                                 "needed: the signature is too fast for these meters",
+                                 fewest, kFewestOfLevel));
+  std::erase_if(all, [](const Plateau& p) { return p.n == 0; });
+  return all;
+}
+
+/// The line through the plateaus' means, with standard errors by plateau.
 Status fit_line(const PairedPoints& points, const Plateaus& plateaus, ExternalAlignment& out) {
-  const auto& x = points.external_w;
-  const auto& y = points.internal_w;
+  HEBE_TRY(const auto means, means_of(points, plateaus));
   double n = 0, mx = 0, my = 0, sxx = 0, sxy = 0;
-  const auto each = [&](auto&& visit) {
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (plateaus.of_point[i] >= 0) visit(i);
-  };
-  each([&](std::size_t i) { n += 1, mx += x[i], my += y[i]; });
-  if (n < kFewestPoints)
-    return not_found(fmt::format("only {} points lie away from the switches: the signature is too "
-                                 "fast for these meters",
-                                 n));
+  for (const auto& p : means) n += p.n, mx += p.n * p.x, my += p.n * p.y;
   mx /= n, my /= n;
-  each([&](std::size_t i) { sxx += (x[i] - mx) * (x[i] - mx), sxy += (x[i] - mx) * (y[i] - my); });
+  for (const auto& p : means)
+    sxx += p.n * (p.x - mx) * (p.x - mx), sxy += p.n * (p.x - mx) * (p.y - my);
   if (sxx <= 0) return not_found("the external power does not switch between its plateaus");
   out.gain = sxy / sxx;
   out.offset_w = my - out.gain * mx;
-
-  std::vector<double> gain_by(static_cast<std::size_t>(plateaus.edges) + 1), offset_by = gain_by;
-  std::vector<bool> seen(gain_by.size());
-  double squares = 0;
-  each([&](std::size_t i) {
-    const double r = y[i] - out.offset_w - out.gain * x[i], pull = (x[i] - mx) / sxx;
-    const auto plateau = static_cast<std::size_t>(plateaus.of_point[i]);
-    squares += r * r;
-    seen[plateau] = true;
-    gain_by[plateau] += r * pull;
-    offset_by[plateau] += r * (1 / n - mx * pull);
-  });
-  out.points = static_cast<std::size_t>(n);
-  out.plateaus = static_cast<std::size_t>(std::ranges::count(seen, true));
-  const auto g = static_cast<double>(out.plateaus);
-  if (g < 4)
-    return not_found(fmt::format("only {} plateaus can be compared: the signature is too fast for "
-                                 "these meters",
-                                 out.plateaus));
   double gain_var = 0, offset_var = 0;
-  for (const double v : gain_by) gain_var += v * v;
-  for (const double v : offset_by) offset_var += v * v;
+  for (const auto& p : means) {
+    const double r = p.n * (p.y - out.offset_w - out.gain * p.x), pull = (p.x - mx) / sxx;
+    gain_var += r * r * pull * pull;
+    offset_var += r * r * (1 / n - mx * pull) * (1 / n - mx * pull);
+  }
+  const auto g = static_cast<double>(means.size());
   out.gain_se = std::sqrt(gain_var * g / (g - 2));
   out.offset_se_w = std::sqrt(offset_var * g / (g - 2));
-  out.residual_w = std::sqrt(squares / (n - 2));
+  double squares = 0;
+  for (std::size_t i = 0; i < points.time_s.size(); ++i) {
+    const double r = points.internal_w[i] - out.offset_w - out.gain * points.external_w[i];
+    if (plateaus.of_point[i] >= 0) squares += r * r;
+  }
+  out.residual_w = n > 2 ? std::sqrt(squares / (n - 2)) : 0;
+  out.points = static_cast<std::size_t>(n);
+  out.plateaus = means.size();
   return {};
 }
 
@@ -166,6 +175,10 @@ Result<ExternalAlignment> align_external(const PowerSeries& internal, const Powe
                                          const AlignmentLimits& limits) {
   HEBE_CHECK(check_series(internal, "internal"));
   HEBE_CHECK(check_series(external, "external"));
+  constexpr double kLongestSettling = 3600;
+  if (!(limits.settle_s >= 0 && limits.settle_s <= kLongestSettling))
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("a settling time of {} s", limits.settle_s), "give 0 to 3600 s");
   const double step = std::max(median_step(internal.time_s), median_step(external.time_s));
   const MeanPower inside(internal), outside(external);
   HEBE_TRY(const auto match, search_offset(inside, outside, step, limits));
@@ -186,8 +199,9 @@ Result<ExternalAlignment> align_external(const PowerSeries& internal, const Powe
   out.correlation = correlation_of(points.internal_w, points.external_w);
   out.runner_up = match.runner_up;
   out.overlap_s = last - first;
-  constexpr std::size_t kGuard = 3; // points: the filters of both meters settle
-  const auto plateaus = plateaus_of(points.external_w, kGuard);
+  const auto guard =
+      std::max<std::size_t>(3, static_cast<std::size_t>(std::ceil(limits.settle_s / step)));
+  const auto plateaus = plateaus_of(points.external_w, guard);
   out.edges = plateaus.edges;
   if (out.correlation < limits.min_correlation)
     return not_found(fmt::format("the signature is not found: the correlation is {:.3f}, {:.2f} is "
@@ -199,6 +213,9 @@ Result<ExternalAlignment> align_external(const PowerSeries& internal, const Powe
     return not_found(fmt::format("both saw {} switches of the load, {} are needed", out.edges,
                                  limits.min_edges));
   HEBE_CHECK(fit_line(points, plateaus, out));
+  auto wider = out;
+  if (fit_line(points, plateaus_of(points.external_w, 2 * guard), wider))
+    out.gain_change = wider.gain - out.gain;
   fit_clock_errors(points, map, step, out);
   return out;
 }

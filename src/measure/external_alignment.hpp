@@ -25,6 +25,9 @@ struct AlignmentLimits {
   double min_overlap = 0.5;     ///< of the shorter series
   int min_edges = 8;            ///< on/off switches seen by both
   double max_skew_ppm = 500;    ///< of one clock against the other
+  /// The slower meter's settling time, as probe-response finds it: as much is left out on either
+  /// side of each switch, and never less than three points.
+  double settle_s = 0;
   /// External minus internal clock, where something is known of it.
   std::optional<std::pair<double, double>> offset_range_s;
 };
@@ -37,12 +40,16 @@ struct ExternalAlignment {
   double correlation = 0, runner_up = 0; ///< runner_up: of the best other offset
   double overlap_s = 0;
   int edges = 0;
-  /// Ordinary least squares of the internal on the external watts, which are taken as exact, over
-  /// points away from edges: internal = offset_w + gain * external. Standard errors by plateau, for
-  /// readings within one plateau are not independent.
+  /// Ordinary least squares of the internal on the external watts: internal = offset_w + gain *
+  /// external. Through the means of plateaus, away from switches, weighted by their points: the
+  /// external meter's noise, which would flatten a line through the points, is averaged away.
+  /// Standard errors by plateau, for readings within one are not independent.
   double gain = 0, gain_se = 0;
   double offset_w = 0, offset_se_w = 0;
-  double residual_w = 0;     ///< standard deviation about the line, plateaus only
+  /// Of the gain, when twice as much is left out around each switch; absent where that leaves too
+  /// little. Large beside gain_se: a filter has not settled, see settle_s.
+  std::optional<double> gain_change;
+  double residual_w = 0;     ///< standard deviation of points about the line, plateaus only
   double residual_all_w = 0; ///< edges included: what filters and delay leave
   std::size_t points = 0, plateaus = 0;
 };

@@ -131,10 +131,11 @@ Result<CoarseMatch> search_offset(const MeanPower& internal, const MeanPower& ex
     return base + static_cast<double>(from + static_cast<std::ptrdiff_t>(k)) * step;
   };
   const auto best = static_cast<std::size_t>(std::ranges::max_element(r) - r.begin());
-  constexpr double kLobe = 0.7; // the best offset's own neighbours
+  // The best offset's own hill: all that is nearly as good, and from there down to the valley.
+  const double nearly = 0.7 * r[best];
   auto left = best, right = best;
-  while (left > 0 && r[left - 1] >= kLobe * r[best]) --left;
-  while (right + 1 < r.size() && r[right + 1] >= kLobe * r[best]) ++right;
+  while (left > 0 && (r[left - 1] >= nearly || r[left - 1] < r[left])) --left;
+  while (right + 1 < r.size() && (r[right + 1] >= nearly || r[right + 1] < r[right])) ++right;
   CoarseMatch match{offset_of(best), r[best], 0, 0};
   for (std::size_t k = 0; k < r.size(); ++k)
     if ((k < left || k > right) && r[k] > match.runner_up)
