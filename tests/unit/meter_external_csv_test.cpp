@@ -65,6 +65,7 @@ struct Wrong {
   RefusalCode code;
   const char *where, *says;
 };
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.name; }
 class ExternalCsvWrong : public testing::TestWithParam<Wrong> {};
 
 TEST_P(ExternalCsvWrong, is_refused_with_its_line) {

@@ -80,6 +80,7 @@ struct WrongFile {
   RefusalCode code;
   const char* says;
 };
+void PrintTo(const WrongFile& wrong, std::ostream* out) { *out << wrong.name; }
 class PowercapWrongFile : public testing::TestWithParam<WrongFile> {};
 
 TEST_P(PowercapWrongFile, is_refused_by_name_and_costs_no_other_source) {
