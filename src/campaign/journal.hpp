@@ -36,6 +36,7 @@ struct CampaignState {
   std::vector<Submission> submissions;
   std::vector<Json> sessions; ///< identities that worked on it, in order (campaign/session.hpp)
   std::string analysis;       ///< the campaign's analysis, once all jobs are sealed
+  std::string ladder;         ///< the ladder's, where the campaign is one
   std::string first_day;      ///< "2026/11/29" of the first event; empty: none
   std::int64_t last_us = 0;   ///< wall time of the last event
   std::size_t events = 0;

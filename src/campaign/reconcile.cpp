@@ -113,8 +113,10 @@ Status check_integrity(const evidence::DataRoot& root, const FrozenCampaign& cam
     const auto& record = state.jobs[i];
     if (record.pending()) {
       const kernel::ArtifactStore store(root.path());
-      for (const auto& [kind, digest] : job.plan.subject.at("artifacts").items())
-        HEBE_CHECK(store.get(digest.get<std::string>()));
+      for (int arm = 0; arm < 2; ++arm)
+        for (const auto& [kind, digest] :
+             measure::subject_of(job.plan, arm).at("artifacts").items())
+          HEBE_CHECK(store.get(digest.get<std::string>()));
       return {};
     }
     const auto directory = root.path() / record.run;

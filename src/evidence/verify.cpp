@@ -216,6 +216,9 @@ private:
     artifacts_["cubin"] = plan.cubins[0];
     for (const auto& [kind, digest] : plan.subject.at("artifacts").items())
       artifacts_[kind] = digest.get<std::string>();
+    if (!plan.subject_b.is_null())
+      for (const auto& [kind, digest] : plan.subject_b.at("artifacts").items())
+        artifacts_["arm B's " + kind] = digest.get<std::string>();
     return {};
   }
 

@@ -25,7 +25,9 @@ struct Subject {
         expected[a.name] = {folder / a.name, a.dtype};
       }
   }
-  Result<Workload> made() { return Workload::make(sim.device, {&compiled, &compiled}, expected); }
+  Result<Workload> made() {
+    return Workload::make(sim.device, {&compiled, &compiled}, {&expected, &expected});
+  }
 
   test::ScratchFolder folder;
   test::SimGpu sim;
@@ -83,7 +85,9 @@ TEST(Workload, arms_with_other_arguments_make_no_contrast) {
     if (value == "inout") json["arguments"][2]["init"] = {{"kind", "zeros"}};
     auto other = s.compiled;
     other.launch = kernel::LaunchSpec::from_json(json, "test").value();
-    EXPECT_EQ(Workload::make(s.sim.device, {&s.compiled, &other}, s.expected).error().code,
+    EXPECT_EQ(Workload::make(s.sim.device, {&s.compiled, &other}, {&s.expected, &s.expected})
+                  .error()
+                  .code,
               RefusalCode::bad_spec)
         << pointer;
   }
