@@ -19,37 +19,17 @@ Result<double> declared_bytes(const kernel::LaunchSpec& launch) {
                 "give the case its work: the prediction is per byte");
 }
 
-measure::CalibrationPoint point_of(const Json& arm, double fraction, double pairs) {
-  const auto error = [&](const char* mean, const char* cv) {
-    return arm.at(cv).is_null()
-               ? 0.0
-               : arm.at(mean).get<double>() * arm.at(cv).get<double>() / std::sqrt(pairs);
-  };
-  return {fraction,
-          arm.at("energy_per_launch_j"),
-          error("energy_per_launch_j", "energy_cv_ratio"),
-          arm.at("latency_s"),
-          error("latency_s", "latency_cv_ratio"),
-          arm.at("power_w")};
-}
-
 // What the plan predicts, from the sealed calibration and the traffic that arm A declares. The
 // fraction is the claim; that the arms declare as much is one of the control's conditions.
 Result<Json> predicted(const JobOutcome& calibration, const PreparedArms& arms, double fraction) {
   HEBE_TRY(const double plain, declared_bytes(arms.arm(0).compiled.launch));
   HEBE_TRY(const double extra, declared_bytes(arms.arm(1).compiled.launch));
-  const auto& a = calibration.analysis.json;
-  const auto pairs = a.at("pairs").size();
-  measure::Calibration c;
+  auto c = measure::calibration_of(calibration.analysis.json, kCalibrationLow * fraction,
+                                   kCalibrationHigh * fraction);
   c.plain_bytes = plain;
   c.declared_fraction = extra / plain - 1;
-  c.pairs = static_cast<int>(pairs);
   c.run_id = calibration.run.run_id;
   c.seal = calibration.run.seal;
-  const auto n = static_cast<double>(pairs);
-  c.points = {point_of(a.at("arms").at("A"), kCalibrationLow * fraction, n),
-              point_of(a.at("arms").at("B"), kCalibrationHigh * fraction, n)};
-  if (const auto& s = a.at("windows").at("power_capped_s"); !s.is_null()) c.capped_s = s;
   if (const auto limit = calibration.acquisition.reference.power_limit)
     c.power_limit_w = limit->value();
   return measure::predict(fraction, c);

@@ -171,8 +171,12 @@ Result<Json> ladder_point(const std::string& campaign_id, const std::string& job
     const bool declares = std::abs(declared - asked) <= 0.01 + 0.05 * asked;
     const auto& result = run.analysis;
     const auto& windows = result.at("windows");
-    const double warm_up = run.acquisition.at("warm_up").at("duration_s"),
-                 pairs_tried = windows.at("attempted").get<double>() / 2;
+    const auto& warm_up = run.acquisition.at("warm_up");
+    HEBE_TRY(const auto from,
+             integer_from(warm_up.at("blocks").back().at("end_ns"), directory.string()));
+    HEBE_TRY(const auto to, integer_from(run.windows.back().at("end_ns"), directory.string()));
+    const double pair_s =
+        static_cast<double>(to - from) * 1e-9 / (windows.at("attempted").get<double>() / 2);
     return Json{{"job", job_id},
                 {"run_id", run.run_id},
                 {"seal", run.seal},
@@ -186,8 +190,8 @@ Result<Json> ladder_point(const std::string& campaign_id, const std::string& job
                 {"fraction", declares ? declared : asked},
                 {"pairs", result.at("pairs").size()},
                 {"window_s", run.plan.at("window_s")},
-                {"warm_up_s", warm_up},
-                {"pair_s", (run.acquisition.at("wall_s").get<double>() - warm_up) / pairs_tried},
+                {"warm_up_s", warm_up.at("duration_s")},
+                {"pair_s", pair_s},
                 {"power_capped_s", windows.at("power_capped_s")},
                 {"verdict", result.at("verdict")},
                 {"energy", effect_json(result.at("energy"))},

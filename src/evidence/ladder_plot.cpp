@@ -19,7 +19,7 @@ constexpr const char* kLatency = "#b45f06";
 double step_of(double span) {
   const double rough = span / 5, power = std::pow(10, std::floor(std::log10(rough)));
   for (const double m : {1.0, 2.0, 5.0})
-    if (rough <= m * power) return m * power;
+    if (rough <= 1.3 * m * power) return m * power;
   return 10 * power;
 }
 
@@ -90,7 +90,7 @@ private:
                        r.at("intercept_percent").get<double>(),
                        r.at("r_squared").is_null()
                            ? std::string("-")
-                           : fmt::format("{:.5f}", r.at("r_squared").get<double>())),
+                           : fmt::format("{:.6f}", r.at("r_squared").get<double>())),
            "start", 14, colour);
       y += 19;
     }

@@ -137,6 +137,40 @@ Result<Calibration> calibration_from(const Json& j) {
   }
 }
 
+Calibration calibration_of(const Json& analysis, double low, double high) {
+  Calibration c;
+  c.pairs = static_cast<int>(analysis.at("pairs").size());
+  const auto point = [&](const char* name, double fraction) -> CalibrationPoint {
+    const auto& arm = analysis.at("arms").at(name);
+    const auto error = [&](const char* mean, const char* cv) {
+      if (arm.at(cv).is_null()) return 0.0;
+      return arm.at(mean).get<double>() * arm.at(cv).get<double>() / std::sqrt(c.pairs);
+    };
+    return {fraction,
+            arm.at("energy_per_launch_j"),
+            error("energy_per_launch_j", "energy_cv_ratio"),
+            arm.at("latency_s"),
+            error("latency_s", "latency_cv_ratio"),
+            arm.at("power_w")};
+  };
+  c.points = {point("A", low), point("B", high)};
+  c.capped_s = number_or_none(analysis.at("windows").at("power_capped_s"));
+  return c;
+}
+
+std::string calibration_fault(const Json& stored, const Json& analysis) {
+  const auto now = calibration_json(
+      calibration_of(analysis, stored.at("low").at("fraction"), stored.at("high").at("fraction")));
+  for (const char* at : {"low", "high"})
+    for (const auto& [name, value] : now.at(at).items()) {
+      const double a = stored.at(at).at(name), b = value;
+      if (!(std::abs(a - b) <= 1e-6 * std::abs(b))) return fmt::format("{}/{}", at, name);
+    }
+  for (const char* at : {"pairs", "power_capped_s"})
+    if (stored.at(at) != now.at(at)) return at;
+  return {};
+}
+
 std::string prediction_fault(const Json& stored) {
   const auto calibration = calibration_from(stored.at("calibration"));
   if (!calibration) return calibration.error().what;

@@ -37,11 +37,18 @@ struct Calibration {
 /// than that; a meter or a cache that is wrong is wrong by more: see docs/protocol.md.)
 inline constexpr double kAllowance = 0.15, kErrors = 3;
 
+/// Points, pairs and time on the power limit, from the analysis (hebe.run.analysis/1) of a job
+/// whose arms had these fractions. The other members are the caller's.
+[[nodiscard]] Calibration calibration_of(const Json& analysis, double low, double high);
+
 /// Schema: member "prediction" of hebe.run.plan/1. Refuses gate_failed where the line through the
 /// calibration gives a launch with no extra traffic no energy or no time; bad_argument for
 /// fractions that are not finite, not above 0 or equal.
 [[nodiscard]] Result<Json> predict(double fraction, const Calibration& calibration);
 [[nodiscard]] Result<Calibration> calibration_from(const Json& json);
+/// Where the calibration in a prediction differs from the analysis of the run that it names; empty:
+/// nowhere.
+[[nodiscard]] std::string calibration_fault(const Json& calibration, const Json& analysis);
 /// Empty, or what in the prediction does not follow from its own calibration.
 [[nodiscard]] std::string prediction_fault(const Json& prediction);
 
