@@ -75,7 +75,7 @@ Result<FinishedLadder> finish_ladder(const evidence::DataRoot& root, const Froze
   out.id = analysis_id;
   HEBE_TRY(out.analysis, evidence::load_analysis(root, analysis_id));
   evidence::DatasetRequest request;
-  for (const auto& point : out.analysis.at("points")) request.runs.push_back(point.at("run_id"));
+  request.campaign = campaign.id;
   HEBE_TRY(const auto plan, evidence::plan_dataset(root, request));
   HEBE_TRY(const auto dataset, evidence::take_dataset(root, plan));
   out.dataset = dataset.directory.filename().string();

@@ -32,7 +32,7 @@ Status check_points(std::span<const LadderPoint> points, std::size_t fewest) {
 double weight_of(const LadderPoint& p) { return std::pow(1 + p.effect_percent / 100, -2); }
 
 // Weighted sums of squares: of the runs about their fraction's mean, and of these about the line.
-LackOfFit lack_of_fit(std::span<const LadderPoint> points, double residual_ss) {
+LackOfFit lack_of_fit(std::span<const LadderPoint> points, double residual_ss, double total_ss) {
   struct Group {
     double weight = 0, sum = 0;
     int runs = 0;
@@ -52,7 +52,8 @@ LackOfFit lack_of_fit(std::span<const LadderPoint> points, double residual_ss) {
   LackOfFit out;
   out.df_line = static_cast<int>(groups.size()) - 2;
   out.df_replicates = static_cast<int>(points.size() - groups.size());
-  if (out.df_line < 1 || out.df_replicates < 1 || pure <= 0) return out;
+  // Replicates that do not differ but by rounding give no scale to judge by.
+  if (out.df_line < 1 || out.df_replicates < 1 || pure <= 1e-24 * total_ss) return out;
   out.f = std::max(0.0, residual_ss - pure) / out.df_line / (pure / out.df_replicates);
   const boost::math::fisher_f_distribution<double> distribution(out.df_line, out.df_replicates);
   out.p = boost::math::cdf(boost::math::complement(distribution, out.f));
@@ -98,7 +99,7 @@ Result<LineFit> fit_line(std::span<const LadderPoint> points, double level) {
   fit.intercept_interval = {fit.intercept - t * fit.intercept_error,
                             fit.intercept + t * fit.intercept_error};
   if (yy > 0) fit.r_squared = 1 - residual_ss / yy;
-  fit.lack_of_fit = lack_of_fit(points, residual_ss);
+  fit.lack_of_fit = lack_of_fit(points, residual_ss, yy);
   return fit;
 }
 

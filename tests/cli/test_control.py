@@ -260,6 +260,8 @@ def test_a_ladders_records_analysis_and_dataset_verify(ladder):
     assert done.returncode == 0 and "15 of 15 runs of the ladder recomputed" in done.stdout, done.stdout
     assert "those of the campaign's plan" in done.stdout
     assert h("dataset-verify", out["dataset"]).returncode == 0
+    manifest = json.loads((h.root / "datasets" / out["dataset"] / "manifest.json").read_text())
+    assert manifest["campaign"] == campaign.name and len(manifest["runs"]) == 15
 
 
 def test_a_ladders_order_is_random_frozen_and_from_the_seed(ladder):
