@@ -123,6 +123,23 @@ Result<JobSpec> job_from(const Json& j, const CaseResolver& resolve, const fs::p
   HEBE_TRY(job.subject, resolve(j.value("case", "vector-add"), base));
   job.subject.parameters = j.value("parameters", Json::object());
   job.subject.options = j.value("options", Json::object());
+  // Arm B: what is not said of it is as in arm A.
+  const bool two = job.kind != "aa";
+  for (const char* name : {"case_b", "parameters_b", "options_b"})
+    if (!two && j.contains(name))
+      return refuse(RefusalCode::bad_spec,
+                    std::string(name) + " is of arm B, which kind aa has not",
+                    "say kind = \"ab\", or leave it out");
+  if (two) {
+    auto b = job.subject;
+    if (j.contains("case_b")) {
+      HEBE_TRY(b, resolve(j.at("case_b"), base));
+      b.options = job.subject.options; // another case has its own parameters
+    }
+    b.parameters.update(j.value("parameters_b", Json::object()));
+    b.options.update(j.value("options_b", Json::object()));
+    job.subject_b = std::move(b);
+  }
   HEBE_TRY(const auto plan, drafted(job)); // within the tier's limits?
   return job;
 }

@@ -18,7 +18,8 @@ struct CampaignJobSpec {
 
 struct CampaignSpec {
   std::string name;
-  bool study = false; ///< all jobs on one board, in one boot session, under one lease, in order
+  bool study = false;  ///< all jobs on one board, in one boot session, under one lease, in order
+  bool ladder = false; ///< a control ladder: analysed as one when every job is sealed
   std::vector<CampaignJobSpec> jobs;
 };
 

@@ -197,7 +197,8 @@ private:
 
   // Jobs of one subject follow each other: its cubin, inputs and oracle are checked once.
   Status prepare(const FrozenJob& job) {
-    HEBE_TRY(auto key, content_id({job.plan.subject, job.plan.inputs, job.oracle}));
+    HEBE_TRY(auto key, content_id({job.plan.subject, job.plan.subject_b, job.plan.inputs,
+                                   job.oracle, job.oracle_b}));
     if (key == prepared_key_) return {};
     prepared_key_.clear();
     HEBE_TRY(prepared_, prepared_from_store(root_, job));
@@ -241,7 +242,7 @@ private:
   JobLocks locks_;
   std::unique_ptr<Machine> machine_;
   std::optional<BoardLease> lease_;
-  std::optional<PreparedCase> prepared_;
+  std::optional<PreparedArms> prepared_;
   std::string prepared_key_;
 };
 

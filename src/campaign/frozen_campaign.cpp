@@ -26,6 +26,36 @@ Result<std::string> canonical_line(const Json& j) {
   return text + "\n";
 }
 
+// One arm as frozen; each stored file against its digest.
+Result<PreparedCase> case_from_store(const kernel::ArtifactStore& store, const Json& subject,
+                                     const Json& inputs, const Json& oracle,
+                                     const std::string& where) {
+  PreparedCase out;
+  HEBE_TRY(out.compiled.launch, kernel::LaunchSpec::from_json(subject.at("launch"), where));
+  for (const auto& [kind, digest] : subject.at("artifacts").items()) {
+    out.compiled.artifacts[kind] = digest.get<std::string>();
+    HEBE_TRY(auto bytes, store.get(out.compiled.artifacts[kind]));
+    if (kind == "cubin") out.compiled.cubin = std::move(bytes);
+  }
+  out.compiled.provenance = subject.at("compile");
+  HEBE_TRY(out.inputs, measure::input_digests(out.compiled.launch));
+  if (out.inputs != inputs)
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("inputs generated here have digests {}, the plan has {}",
+                              out.inputs.dump(), inputs.dump()),
+                  "use the build of Hebe that planned the campaign", where);
+  for (const auto& [name, made] : oracle.items()) {
+    const auto digest = made.at("sha256").get<std::string>();
+    HEBE_TRY(const auto found, sha256_of_file(store.path_of(digest)));
+    if (found != digest)
+      return refuse(RefusalCode::digest_mismatch, "required sha256 " + digest + ", found " + found,
+                    "restore the artifact from a copy", store.path_of(digest).string());
+    HEBE_TRY(const auto dtype, kernel::dtype_from(made.at("dtype").get<std::string>()));
+    out.expected[name] = {store.path_of(digest), dtype};
+  }
+  return out;
+}
+
 // What is compiled once for all jobs that have it in common.
 struct Compiled {
   PreparedCase prepared;
@@ -54,15 +84,20 @@ public:
         return std::unexpected(std::move(job).error());
       }
       outcome.estimated = outcome.estimated + estimated_duration(job->plan);
-      HEBE_TRY(auto text, canonical_line({{"schema", "hebe.campaign.job/1"},
-                                          {"id", job->id},
-                                          {"oracle", job->oracle},
-                                          {"plan", to_json(job->plan)}}));
+      Json file{{"schema", "hebe.campaign.job/1"},
+                {"id", job->id},
+                {"oracle", job->oracle},
+                {"plan", to_json(job->plan)}};
+      if (!job->oracle_b.is_null()) file["oracle_b"] = job->oracle_b;
+      HEBE_TRY(auto text, canonical_line(file));
       jobs.push_back({job->id, job->plan_id, sha256_hex(text)});
-      for (const auto& [kind, digest] : job->plan.subject.at("artifacts").items())
-        artifacts_.insert(digest.get<std::string>());
-      for (const auto& [name, made] : job->oracle.items())
-        artifacts_.insert(made.at("sha256").get<std::string>());
+      for (int arm = 0; arm < 2; ++arm)
+        for (const auto& [kind, digest] :
+             measure::subject_of(job->plan, arm).at("artifacts").items())
+          artifacts_.insert(digest.get<std::string>());
+      for (const auto& oracle : {job->oracle, job->oracle_b})
+        for (const auto& [name, made] : oracle.items())
+          artifacts_.insert(made.at("sha256").get<std::string>());
       HEBE_CHECK(write_job(job->id, text)); // at once: memory does not hold every job
       if (request_.progress) request_.progress(i + 1, spec_.jobs.size());
     }
@@ -72,6 +107,7 @@ public:
     campaign.name = spec_.name;
     campaign.directory = root_.campaigns() / campaign.id;
     campaign.study = spec_.study;
+    campaign.ladder = spec_.ladder;
     std::error_code ec;
     outcome.existed = fs::exists(campaign.directory, ec);
     if (!outcome.existed && !request_.dry_run) HEBE_CHECK(finish_writing(campaign.directory, plan));
@@ -98,12 +134,15 @@ private:
     job.id = spec.id;
     if (!spec.plan.empty()) return job_of_plan(std::move(job), spec.plan);
     HEBE_TRY(job.plan, drafted(spec.job));
-    auto subject = spec.job.subject;
-    subject.arch = request_.target.arch;
-    HEBE_TRY(const auto* compiled, compile(subject));
-    job.oracle = compiled->oracle;
-    HEBE_TRY(job.plan_id,
-             freeze(job.plan, compiled->prepared, request_.target, spec.job.seed.has_value()));
+    HEBE_TRY(const auto* a, compile(spec.job.subject));
+    PreparedArms arms{a->prepared, {}};
+    job.oracle = a->oracle;
+    if (spec.job.subject_b) {
+      HEBE_TRY(const auto* b, compile(*spec.job.subject_b));
+      arms.b = b->prepared;
+      job.oracle_b = b->oracle;
+    }
+    HEBE_TRY(job.plan_id, freeze(job.plan, arms, request_.target, spec.job.seed.has_value()));
     return job;
   }
 
@@ -123,25 +162,31 @@ private:
                     fmt::format("the plan is for a {} GPU, this campaign for a {} one",
                                 job.plan.device.at("provenance").get<std::string>(), provenance()),
                     "choose --device accordingly", path.string());
-    for (const auto& [kind, digest] : job.plan.subject.at("artifacts").items())
-      if (!store_.has(digest))
-        return refuse(RefusalCode::bad_spec,
-                      fmt::format("the plan names the {} {}, which is not in the data root", kind,
-                                  digest.get<std::string>()),
-                      "copy the artifact from where the plan was made, or plan the case anew",
-                      path.string());
-    HEBE_TRY(const auto* compiled, oracle_of(job));
-    job.oracle = compiled->oracle;
+    for (int arm = 0; arm < 2; ++arm)
+      for (const auto& [kind, digest] : measure::subject_of(job.plan, arm).at("artifacts").items())
+        if (!store_.has(digest))
+          return refuse(RefusalCode::bad_spec,
+                        fmt::format("the plan names the {} {}, which is not in the data root", kind,
+                                    digest.get<std::string>()),
+                        "copy the artifact from where the plan was made, or plan the case anew",
+                        path.string());
+    HEBE_TRY(const auto* a, oracle_of(job, 0));
+    job.oracle = a->oracle;
+    if (!job.plan.subject_b.is_null()) {
+      HEBE_TRY(const auto* b, oracle_of(job, 1));
+      job.oracle_b = b->oracle;
+    }
     return job;
   }
 
   // The oracle's outputs for a plan made before, from the case as it was then: its source is an
   // artifact. Nothing is compiled.
-  Result<const Compiled*> oracle_of(const FrozenJob& job) {
-    const auto& subject = job.plan.subject;
+  Result<const Compiled*> oracle_of(const FrozenJob& job, int arm) {
+    const auto& subject = measure::subject_of(job.plan, arm);
     HEBE_TRY(const auto key, content_id({subject, job.plan.inputs}));
     if (const auto hit = compiled_.find(key); hit != compiled_.end()) return &hit->second;
-    HEBE_TRY(auto stored, prepared_from_store(root_, job));
+    HEBE_TRY(auto stored, case_from_store(store_, subject, job.plan.inputs, Json::object(),
+                                          "the plan of job \"" + job.id + "\""));
     HEBE_TRY(const auto source, store_.get(subject.at("artifacts").at("source")));
     const auto folder = scratch_->path() / key;
     HEBE_CHECK(make_directories(folder));
@@ -155,7 +200,8 @@ private:
     return keep(key, std::move(made));
   }
 
-  Result<const Compiled*> compile(const kernel::CaseRequest& subject) {
+  Result<const Compiled*> compile(kernel::CaseRequest subject) {
+    subject.arch = request_.target.arch;
     const auto key = Json{subject.file.string(), subject.function, subject.parameters,
                           subject.options, subject.arch}
                          .dump();
@@ -183,13 +229,14 @@ private:
     for (const auto& job : jobs)
       rows.push_back({{"id", job.id}, {"plan_id", job.plan_id}, {"file_sha256", job.file_sha256}});
     for (const auto& digest : artifacts_) artifacts.push_back(digest);
-    return canonical_line(
-        {{"schema", "hebe.campaign.plan/1"},
-         {"name", spec_.name},
-         {"session", spec_.study ? "study" : "free"},
-         {"device", {{"provenance", provenance()}, {"arch", request_.target.arch}}},
-         {"artifacts", artifacts},
-         {"jobs", rows}});
+    Json document{{"schema", "hebe.campaign.plan/1"},
+                  {"name", spec_.name},
+                  {"session", spec_.study ? "study" : "free"},
+                  {"device", {{"provenance", provenance()}, {"arch", request_.target.arch}}},
+                  {"artifacts", artifacts},
+                  {"jobs", rows}};
+    if (spec_.ladder) document["purpose"] = "control_ladder";
+    return canonical_line(document);
   }
 
   Status begin_writing() {
@@ -298,6 +345,7 @@ Result<FrozenCampaign> load_campaign(const evidence::DataRoot& root, const std::
   HEBE_CHECK(check_schema(json, "hebe.campaign.plan/1", path.string()));
   c.name = json.at("name");
   c.study = json.at("session") == "study";
+  c.ladder = json.value("purpose", "") == "control_ladder";
   c.device = json.at("device");
   c.jobs.reserve(json.at("jobs").size());
   for (const auto& digest : json.at("artifacts")) c.artifacts.push_back(digest);
@@ -343,8 +391,12 @@ Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index) {
   FrozenJob job;
   job.id = json.at("id");
   job.oracle = json.at("oracle");
+  job.oracle_b = json.value("oracle_b", Json());
   HEBE_TRY(job.plan, measure::plan_from(json.at("plan"), path.string()));
   HEBE_TRY(job.plan_id, content_id(json.at("plan")));
+  if (job.plan.subject_b.is_null() != job.oracle_b.is_null())
+    return refuse(RefusalCode::bad_schema, "the job's oracles are not those of its plan's arms", {},
+                  path.string());
   if (job.id != row.id || job.plan_id != row.plan_id)
     return refuse(RefusalCode::digest_mismatch,
                   fmt::format("required job \"{}\" with plan {}, found \"{}\" with {}", row.id,
@@ -353,32 +405,14 @@ Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index) {
   return job;
 }
 
-Result<PreparedCase> prepared_from_store(const evidence::DataRoot& root, const FrozenJob& job) {
+Result<PreparedArms> prepared_from_store(const evidence::DataRoot& root, const FrozenJob& job) {
   const kernel::ArtifactStore store(root.path());
   const auto where = "the plan of job \"" + job.id + "\"";
-  PreparedCase out;
-  HEBE_TRY(out.compiled.launch,
-           kernel::LaunchSpec::from_json(job.plan.subject.at("launch"), where));
-  for (const auto& [kind, digest] : job.plan.subject.at("artifacts").items()) {
-    out.compiled.artifacts[kind] = digest.get<std::string>();
-    HEBE_TRY(auto bytes, store.get(out.compiled.artifacts[kind]));
-    if (kind == "cubin") out.compiled.cubin = std::move(bytes);
-  }
-  out.compiled.provenance = job.plan.subject.at("compile");
-  HEBE_TRY(out.inputs, measure::input_digests(out.compiled.launch));
-  if (out.inputs != job.plan.inputs)
-    return refuse(RefusalCode::digest_mismatch,
-                  fmt::format("inputs generated here have digests {}, the plan has {}",
-                              out.inputs.dump(), job.plan.inputs.dump()),
-                  "use the build of Hebe that planned the campaign", where);
-  for (const auto& [name, made] : job.oracle.items()) {
-    const auto digest = made.at("sha256").get<std::string>();
-    HEBE_TRY(const auto found, sha256_of_file(store.path_of(digest)));
-    if (found != digest)
-      return refuse(RefusalCode::digest_mismatch, "required sha256 " + digest + ", found " + found,
-                    "restore the artifact from a copy", store.path_of(digest).string());
-    HEBE_TRY(const auto dtype, kernel::dtype_from(made.at("dtype").get<std::string>()));
-    out.expected[name] = {store.path_of(digest), dtype};
+  PreparedArms out;
+  HEBE_TRY(out.a, case_from_store(store, job.plan.subject, job.plan.inputs, job.oracle, where));
+  if (!job.plan.subject_b.is_null()) {
+    HEBE_TRY(out.b,
+             case_from_store(store, job.plan.subject_b, job.plan.inputs, job.oracle_b, where));
   }
   return out;
 }

@@ -20,6 +20,7 @@ struct FrozenCampaign {
   Json device; ///< {"provenance", "arch"}
   std::vector<CampaignJob> jobs;
   std::vector<std::string> artifacts{}; ///< digests of all that its jobs need
+  bool ladder = false; ///< a control ladder: analysed as one when every job is sealed
   [[nodiscard]] bool simulated() const { return device.at("provenance") == "simulated"; }
 };
 
@@ -27,7 +28,8 @@ struct FrozenCampaign {
 struct FrozenJob {
   std::string id, plan_id;
   measure::Plan plan;
-  Json oracle; ///< output name to {"dtype", "sha256"}
+  Json oracle;   ///< arm A's: output name to {"dtype", "sha256"}
+  Json oracle_b; ///< arm B's; null where arm B is arm A
 };
 
 struct PlanRequest {
@@ -63,8 +65,8 @@ campaign_directories(const evidence::DataRoot& root);
 /// digest_mismatch names the job's file.
 [[nodiscard]] Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index);
 
-/// The case as frozen: cubin, inputs and oracle from the artifact store, each checked.
-[[nodiscard]] Result<PreparedCase> prepared_from_store(const evidence::DataRoot& root,
+/// The arms as frozen: cubins, inputs and oracles from the artifact store, each checked.
+[[nodiscard]] Result<PreparedArms> prepared_from_store(const evidence::DataRoot& root,
                                                        const FrozenJob& job);
 
 } // namespace hebe::campaign

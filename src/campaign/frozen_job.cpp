@@ -1,5 +1,7 @@
 #include "campaign/frozen_job.hpp"
 
+#include "core/files.hpp"
+
 #include <fmt/format.h>
 
 #include <random>
@@ -35,10 +37,23 @@ Status fits(const kernel::LaunchSpec& launch, Bytes memory, const fs::path& scra
   return {};
 }
 
+Json subject_json(const kernel::CompiledCase& compiled) {
+  return {{"launch", compiled.launch.json},
+          {"artifacts", compiled.artifacts},
+          {"source", compiled.provenance.value("source_name", "")},
+          {"function", compiled.request.function},
+          {"compile", compiled.provenance}};
+}
+
 } // namespace
 
 Result<measure::Plan> drafted(const JobSpec& spec) {
   measure::Plan plan;
+  if (!measure::is_kind(spec.kind) || (spec.kind == "aa") == spec.subject_b.has_value())
+    return refuse(RefusalCode::bad_spec,
+                  "a job of kind \"" + spec.kind + "\" with " +
+                      (spec.subject_b ? "two arms" : "one arm"),
+                  "aa measures one case against itself, ab one against another");
   plan.kind = spec.kind;
   plan.tier = spec.tier;
   plan.pairs = spec.pairs;
@@ -73,25 +88,42 @@ Result<PreparedCase> CasePreparer::with_oracle(kernel::CompiledCase compiled) {
                   "case \"" + out.compiled.launch.name + "\" has no reference",
                   "give the case a reference: an unchecked kernel is not measured",
                   out.compiled.request.file.string());
-  HEBE_TRY(auto inputs, measure::write_inputs(out.compiled.launch, where_.scratch));
+  const auto folder = where_.scratch / fmt::format("case-{}", prepared_++);
+  HEBE_CHECK(make_directories(folder));
+  HEBE_TRY(auto inputs, measure::write_inputs(out.compiled.launch, folder));
   out.inputs = std::move(inputs.digests);
-  HEBE_TRY(out.expected,
-           kernel::reference_outputs(*worker_, out.compiled, inputs.paths, where_.scratch));
+  HEBE_TRY(out.expected, kernel::reference_outputs(*worker_, out.compiled, inputs.paths, folder));
   std::error_code ignored; // the oracle has read them; the GPU's are generated again
   for (const auto& [name, path] : inputs.paths) fs::remove(path, ignored);
   return out;
 }
 
-Result<std::string> freeze(measure::Plan& plan, const PreparedCase& prepared, const Target& target,
+Result<PreparedArms> CasePreparer::prepare_arms(const JobSpec& job, int arch) {
+  const auto prepare_for = [&](kernel::CaseRequest subject) {
+    subject.arch = arch;
+    return prepare(subject);
+  };
+  PreparedArms out;
+  HEBE_TRY(out.a, prepare_for(job.subject));
+  if (job.subject_b) {
+    HEBE_TRY(out.b, prepare_for(*job.subject_b));
+  }
+  return out;
+}
+
+Result<std::string> freeze(measure::Plan& plan, const PreparedArms& prepared, const Target& target,
                            bool seed_is_given) {
-  const auto& compiled = prepared.compiled;
-  plan.subject = {{"launch", compiled.launch.json},
-                  {"artifacts", compiled.artifacts},
-                  {"source", compiled.provenance.value("source_name", "")},
-                  {"function", compiled.request.function},
-                  {"compile", compiled.provenance}};
-  plan.cubins = {compiled.artifacts.at("cubin"), compiled.artifacts.at("cubin")};
-  plan.inputs = prepared.inputs;
+  if (prepared.arm(0).inputs != prepared.arm(1).inputs)
+    return refuse(RefusalCode::bad_spec,
+                  fmt::format("the two arms do not have the same inputs: A {}, B {}",
+                              prepared.arm(0).inputs.dump(), prepared.arm(1).inputs.dump()),
+                  "a contrast needs arms that read the same values: their initialisers and shapes "
+                  "must agree");
+  plan.subject = subject_json(prepared.a.compiled);
+  if (prepared.b) plan.subject_b = subject_json(prepared.b->compiled);
+  plan.cubins = {prepared.arm(0).compiled.artifacts.at("cubin"),
+                 prepared.arm(1).compiled.artifacts.at("cubin")};
+  plan.inputs = prepared.a.inputs;
   Json faults = Json::array();
   for (const auto& f : target.faults)
     if (!gpu::changes_identity(f.kind)) faults.push_back(gpu::to_string(f));

@@ -14,6 +14,7 @@ namespace hebe::campaign {
 struct JobSpec {
   std::string kind = "aa";
   kernel::CaseRequest subject;
+  std::optional<kernel::CaseRequest> subject_b; ///< none: arm B is arm A (kind aa)
   measure::Tier tier;
   int pairs = 0;
   Seconds window{0}, warm_up{0};
@@ -35,7 +36,14 @@ struct PreparedCase {
   measure::ExpectedOutputs expected;
 };
 
-/// Counts and lengths against the tier, before anything costs time.
+/// What both arms run.
+struct PreparedArms {
+  PreparedCase a;
+  std::optional<PreparedCase> b; ///< none: arm B is arm A
+  [[nodiscard]] const PreparedCase& arm(std::size_t i) const { return i == 1 && b ? *b : a; }
+};
+
+/// Kind, counts and lengths against the tier, before anything costs time.
 [[nodiscard]] Result<measure::Plan> drafted(const JobSpec& spec);
 
 /// Compiles the case, makes its inputs and its oracle's outputs in `scratch` (which must outlive
@@ -49,6 +57,8 @@ class CasePreparer {
 public:
   explicit CasePreparer(Preparation where) : where_(std::move(where)) {}
   [[nodiscard]] Result<PreparedCase> prepare(const kernel::CaseRequest& subject);
+  /// Both arms of a job, for a GPU of this compute capability.
+  [[nodiscard]] Result<PreparedArms> prepare_arms(const JobSpec& job, int arch);
   /// The same for a case that was compiled before: its request names the source.
   [[nodiscard]] Result<PreparedCase> with_oracle(kernel::CompiledCase compiled);
   /// Tools and versions, as the worker said; null before the first preparation.
@@ -61,10 +71,12 @@ private:
   Preparation where_;
   std::unique_ptr<kernel::Worker> worker_;
   Json hello_;
+  int prepared_ = 0; ///< cases: each one's oracle has a folder of its own
 };
 
-/// Completes the draft with what was compiled; returns the plan's id.
-[[nodiscard]] Result<std::string> freeze(measure::Plan& draft, const PreparedCase& prepared,
+/// Completes the draft with what was compiled; returns the plan's id. bad_spec when the arms do not
+/// have the same inputs.
+[[nodiscard]] Result<std::string> freeze(measure::Plan& draft, const PreparedArms& prepared,
                                          const Target& target, bool seed_is_given);
 
 } // namespace hebe::campaign

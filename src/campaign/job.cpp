@@ -17,12 +17,6 @@ CasePreparer preparer_for(const evidence::DataRoot& root, const JobRequest& requ
       {request.worker, root.path(), root.cache(), scratch.path(), machine.memory()});
 }
 
-kernel::CaseRequest subject_for(const JobRequest& request, const Machine& machine) {
-  auto subject = request.subject;
-  subject.arch = machine.info().arch;
-  return subject;
-}
-
 } // namespace
 
 Seconds estimated_duration(const measure::Plan& plan) {
@@ -36,18 +30,17 @@ Result<JobPreview> preview_job(const evidence::DataRoot& root, const JobRequest&
   HEBE_TRY(const auto machine, Machine::open(request.machine));
   HEBE_TRY(const auto scratch, ScratchFolder::make(request.scratch));
   auto preparer = preparer_for(root, request, *machine, scratch);
-  HEBE_TRY(const auto prepared, preparer.prepare(subject_for(request, *machine)));
+  HEBE_TRY(const auto prepared, preparer.prepare_arms(request, machine->info().arch));
   HEBE_TRY(auto id, freeze(plan, prepared, target_of(*machine, request), request.seed.has_value()));
   return JobPreview{to_json(plan), std::move(id), estimated_duration(plan)};
 }
 
-Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request,
-                           const JobCallbacks& callbacks) {
+Result<LeasedMachine> lease_machine(const evidence::DataRoot& root, const JobRequest& request,
+                                    const JobCallbacks& callbacks) {
   const auto notice = [&](const std::string& text) {
     if (callbacks.notice) callbacks.notice(text);
   };
-  HEBE_TRY(auto plan, drafted(request)); // a usage error must not cost a compile
-  HEBE_TRY(const auto machine, Machine::open(request.machine));
+  HEBE_TRY(auto machine, Machine::open(request.machine));
   if (!machine->why().empty())
     notice("no GPU here (" + machine->why() +
            "): running on the simulated GPU; its values are simulated, never measured");
@@ -58,21 +51,30 @@ Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& req
   for (const auto& captured : root.captured())
     notice("found a finished measurement that is not sealed yet (`hebe ingest` seals it): " +
            captured.string());
-  HEBE_TRY(const auto lease,
-           BoardLease::acquire(
-               root, *machine,
-               fmt::format("run-{} {}", request.kind, request.subject.file.stem().string())));
+  HEBE_TRY(auto lease, BoardLease::acquire(root, *machine,
+                                           fmt::format("run-{} {}", request.kind,
+                                                       request.subject.file.stem().string())));
   HEBE_CHECK(board_is_free(*machine));
+  return LeasedMachine{std::move(machine), std::move(lease)};
+}
+
+Result<JobOutcome> run_leased(const evidence::DataRoot& root, const JobRequest& request,
+                              Machine& machine, const BoardLease& lease,
+                              const JobCallbacks& callbacks, const Predict& predict) {
+  HEBE_TRY(auto plan, drafted(request));
   HEBE_TRY(const auto scratch, ScratchFolder::make(request.scratch));
-  auto preparer = preparer_for(root, request, *machine, scratch);
-  HEBE_TRY(const auto prepared, preparer.prepare(subject_for(request, *machine)));
+  auto preparer = preparer_for(root, request, machine, scratch);
+  HEBE_TRY(const auto prepared, preparer.prepare_arms(request, machine.info().arch));
   preparer.stop_worker();
+  if (predict) {
+    HEBE_TRY(plan.prediction, predict(prepared));
+  }
   HEBE_TRY(const auto plan_id,
-           freeze(plan, prepared, target_of(*machine, request), request.seed.has_value()));
+           freeze(plan, prepared, target_of(machine, request), request.seed.has_value()));
   const Circumstances circumstances{request.argv,     {}, request.variables,
                                     preparer.hello(), {}, request.redact};
   HEBE_TRY(auto parts,
-           measure_job(plan, plan_id, prepared, *machine, lease, circumstances, callbacks));
+           measure_job(plan, plan_id, prepared, machine, lease, circumstances, callbacks));
   // The directory's name says when, also for a simulated run.
   HEBE_TRY(const auto captured, evidence::capture_run(root, parts, RealClock().wall_us()));
   auto sealed = request.sealer ? request.sealer(captured) : evidence::seal_captured(root, captured);
@@ -84,7 +86,14 @@ Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& req
     return std::unexpected(std::move(refusal));
   }
   return JobOutcome{std::move(*sealed), std::move(parts.analysis), std::move(parts.acquisition),
-                    plan_id, machine->simulated()};
+                    plan_id, machine.simulated()};
+}
+
+Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request,
+                           const JobCallbacks& callbacks) {
+  HEBE_CHECK(drafted(request)); // a usage error must not cost a compile
+  HEBE_TRY(const auto leased, lease_machine(root, request, callbacks));
+  return run_leased(root, request, *leased.machine, leased.lease, callbacks);
 }
 
 } // namespace hebe::campaign

@@ -38,6 +38,25 @@ struct JobPreview {
   Seconds estimated{0};
 };
 
+/// Makes a control's prediction from its prepared arms, before the plan is frozen.
+using Predict = std::function<Result<Json>(const PreparedArms& arms)>;
+
+/// One job on a machine whose lease is held, and that was not measured on before: a device context
+/// belongs to one job.
+[[nodiscard]] Result<JobOutcome> run_leased(const evidence::DataRoot& root,
+                                            const JobRequest& request, Machine& machine,
+                                            const BoardLease& lease, const JobCallbacks& callbacks,
+                                            const Predict& predict = {});
+/// A machine to measure on: notices what lies in the data root, takes the lease, and finds the
+/// board free.
+struct LeasedMachine {
+  std::unique_ptr<Machine> machine;
+  BoardLease lease;
+};
+[[nodiscard]] Result<LeasedMachine> lease_machine(const evidence::DataRoot& root,
+                                                  const JobRequest& request,
+                                                  const JobCallbacks& callbacks);
+
 [[nodiscard]] Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request,
                                          const JobCallbacks& callbacks);
 [[nodiscard]] Result<JobPreview> preview_job(const evidence::DataRoot& root,

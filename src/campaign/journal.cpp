@@ -239,6 +239,7 @@ Status Journal::apply(const Json& e, const std::string& where) {
     state_.sessions.push_back(e.at("identity"));
   } else if (kind == "finished") {
     state_.analysis = e.value("analysis", "");
+    state_.ladder = e.value("ladder", "");
   } else if (e.contains("job")) {
     const auto hit = index_of_.find(e.at("job").get<std::string>());
     if (hit == index_of_.end())

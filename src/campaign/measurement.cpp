@@ -59,7 +59,7 @@ Status board_is_free(Machine& machine) {
 }
 
 Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::string& plan_id,
-                                       const PreparedCase& prepared, Machine& machine,
+                                       const PreparedArms& prepared, Machine& machine,
                                        const BoardLease& lease, const Circumstances& circumstances,
                                        const JobCallbacks& callbacks) {
   const auto may_continue = [&]() -> Status {
@@ -78,11 +78,11 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   HEBE_TRY(auto* device, machine.device());
   measure::Supervision supervision{may_continue, callbacks.progress, {}};
   HEBE_TRY(supervision.own_pids, find_ourselves(machine));
-  HEBE_TRY(auto workload, measure::Workload::make(*device, {&prepared.compiled, &prepared.compiled},
-                                                  prepared.expected));
-  HEBE_TRY(auto check, workload.check());
-  HEBE_TRY(auto arms,
-           measure::prepare_arms(*device, workload.kernels(), plan.cubins[0] == plan.cubins[1]));
+  const auto &a = prepared.arm(0), &b = prepared.arm(1);
+  HEBE_TRY(auto workload, measure::Workload::make(*device, {&a.compiled, &b.compiled},
+                                                  {&a.expected, &b.expected}));
+  HEBE_TRY(auto check, workload.check(plan.kind == "positive_control"));
+  HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(), !prepared.b));
   HEBE_TRY(auto raw, measure::run_experiment(plan, *device, arms, machine.meter(), supervision));
 
   HEBE_CHECK(workload.still_right());

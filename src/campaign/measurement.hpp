@@ -35,7 +35,7 @@ struct Circumstances {
 [[nodiscard]] Status board_is_free(Machine& machine);
 
 [[nodiscard]] Result<evidence::RunParts>
-measure_job(const measure::Plan& plan, const std::string& plan_id, const PreparedCase& prepared,
+measure_job(const measure::Plan& plan, const std::string& plan_id, const PreparedArms& prepared,
             Machine& machine, const BoardLease& lease, const Circumstances& circumstances,
             const JobCallbacks& callbacks);
 

@@ -4,6 +4,7 @@
 #include "core/crash_point.hpp"
 #include "evidence/analysis_store.hpp"
 #include "evidence/derived_analysis.hpp"
+#include "evidence/ladder_analysis.hpp"
 
 #include <fmt/format.h>
 
@@ -211,8 +212,17 @@ Result<std::string> finish_campaign(const evidence::DataRoot& root, const Frozen
   HEBE_TRY(const auto whole, evidence::campaign_analysis(campaign.id, jobs));
   crash_point("finish: store the campaign analysis");
   HEBE_TRY(const auto stored, evidence::store_analysis(root, whole));
+  Json event{{"event", "finished"}, {"analysis", stored.id}};
+  if (campaign.ladder) {
+    std::vector<std::pair<std::string, std::filesystem::path>> steps;
+    for (const auto& job : jobs) steps.emplace_back(job.job_id, *job.run);
+    HEBE_TRY(const auto ladder, evidence::ladder_analysis(campaign.id, steps));
+    crash_point("finish: store the ladder");
+    HEBE_TRY(const auto kept, evidence::store_analysis(root, ladder));
+    event["ladder"] = kept.id;
+  }
   crash_point("finish: write down");
-  HEBE_CHECK(journal.append({{"event", "finished"}, {"analysis", stored.id}}, now_us()));
+  HEBE_CHECK(journal.append(std::move(event), now_us()));
   return stored.id;
 }
 

@@ -1,6 +1,7 @@
 // hebe campaign-submit and hebe resume: a frozen campaign's pending jobs, here or through Slurm.
 #include "campaign/submission.hpp"
 #include "cli/campaign_request.hpp"
+#include "cli/ladder_report.hpp"
 
 #include <fmt/format.h>
 
@@ -113,6 +114,7 @@ int run(const Context& c, const Options& o, bool resume) {
   const auto outcome = campaign::submit_campaign(root, *campaign, request, callbacks_of(bar));
   bar.finish();
   if (!outcome) return c.refused(outcome.error());
+  if (campaign->ladder && outcome->engine == "local") return report_ladder(c, *campaign, *outcome);
   for (const auto& r : outcome->work.refusals) cli::tell("hebe: " + to_text(r) + "\n");
   if (c.json)
     c.print_json(json_of(*campaign, *outcome));

@@ -44,6 +44,8 @@ struct Command {
 [[nodiscard]] Command data_init_command();
 [[nodiscard]] Command run_aa_command();
 [[nodiscard]] Command run_verify_command();
+[[nodiscard]] Command run_positive_control_command();
+[[nodiscard]] Command run_control_ladder_command();
 [[nodiscard]] Command campaign_plan_command();
 [[nodiscard]] Command campaign_submit_command();
 [[nodiscard]] Command campaign_work_command();

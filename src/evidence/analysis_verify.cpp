@@ -2,6 +2,7 @@
 
 #include "core/files.hpp"
 #include "evidence/derived_analysis.hpp"
+#include "evidence/ladder_analysis.hpp"
 #include "evidence/stored_run.hpp"
 
 #include <fmt/format.h>
@@ -26,6 +27,8 @@ public:
     report_.passed.push_back("digests and schema: content id " + report_.seal);
     if (stored->at("schema") == "hebe.analysis.point/1")
       point(*stored);
+    else if (stored->at("schema") == "hebe.analysis.ladder/1")
+      ladder(*stored);
     else
       campaign(*stored);
     return std::move(report_);
@@ -93,6 +96,30 @@ private:
     against_plan(id, jobs);
   }
 
+  void ladder(const Json& stored) {
+    const std::string id = stored.at("campaign");
+    const auto& points = stored.at("points");
+    std::size_t recomputed = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto run = source(points[i].at("run_id"), points[i].at("seal"));
+      if (!run) continue;
+      const auto again = ladder_point(id, points[i].at("job"), *run);
+      if (!again) return problem(again.error());
+      if (const auto where = first_difference(points[i], *again, fmt::format("/points[{}]", i));
+          !where.empty())
+        return differs(where);
+      ++recomputed;
+    }
+    const auto summary = ladder_summary(id, points);
+    if (!summary) return problem(summary.error());
+    if (const auto where = first_difference(stored, *summary); !where.empty())
+      return differs(where);
+    report_.passed.push_back(
+        fmt::format("analysis: {} of {} runs of the ladder recomputed, and the line through them",
+                    recomputed, points.size()));
+    against_plan(id, points);
+  }
+
   // The campaign's frozen plan says which jobs there had to be.
   void against_plan(const std::string& id, const Json& jobs) {
     const auto file = root_.path() / "campaigns" / id / "plan.json";
@@ -108,8 +135,8 @@ private:
     bool same = planned.size() == jobs.size();
     for (std::size_t i = 0; same && i < jobs.size(); ++i)
       same = planned[i].is_object() && planned[i].value("id", Json()) == jobs[i].at("job") &&
-             (jobs[i].at("result").is_null() || !planned[i].contains("plan_id") ||
-              planned[i].at("plan_id") == jobs[i].at("result").at("plan_id"));
+             (plan_of(jobs[i]).is_null() || !planned[i].contains("plan_id") ||
+              planned[i].at("plan_id") == plan_of(jobs[i]));
     if (!same)
       return problem({RefusalCode::analysis_mismatch,
                       "its jobs are not those of the campaign's plan",
@@ -117,6 +144,12 @@ private:
                       "make it again from the campaign's jobs",
                       {}});
     report_.passed.push_back("jobs: those of the campaign's plan");
+  }
+
+  // A ladder's point names its plan itself, a campaign's job with its result; without one, null.
+  static Json plan_of(const Json& job) {
+    const auto result = job.value("result", Json());
+    return result.is_null() ? job.value("plan_id", Json()) : result.at("plan_id");
   }
 
   const DataRoot& root_;

@@ -100,13 +100,12 @@ Result<Json> text_at(const Json& document, const char* pointer) {
 }
 
 Result<Json> mechanism_document(const StoredRun& run, const std::string& arm) {
-  // Arms of two kernels have a subject each; two arms of one kernel share it.
-  const auto& subject = run.plan.at("subject");
-  const auto own = subject.find(arm);
+  // Two arms of one launch share the subject.
+  const bool own = arm == "B" && run.plan.contains("subject_b");
   Json document{{"manifest", run.manifest},
                 {"arm", arm},
                 {"cubin", run.plan.at("arms").at(arm).at("cubin_sha256")},
-                {"subject", own != subject.end() && own->is_object() ? *own : subject},
+                {"subject", run.plan.at(own ? "subject_b" : "subject")},
                 {"occupancy", run.acquisition.at("occupancy").value(arm, Json())}};
   HEBE_TRY(document["parameters"], text_at(document, "/subject/launch/parameters"));
   HEBE_TRY(document["operations"], text_at(document, "/subject/launch/work/operations"));

@@ -15,10 +15,12 @@
 namespace hebe::evidence {
 namespace {
 
-// Equal designs are replicates: everything in the plan but the seed, and the order drawn from it.
+// Equal designs are replicates: everything in the plan but the seed, the order drawn from it, and
+// what was predicted.
 Result<std::string> design_id(Json plan) {
   plan.erase("seed");
   plan.erase("order");
+  plan.erase("prediction");
   return content_id(plan);
 }
 

@@ -3,9 +3,11 @@
 #include "core/files.hpp"
 #include "core/schema.hpp"
 #include "evidence/sealed_run.hpp"
+#include "evidence/stored_run.hpp"
 #include "evidence/telemetry.hpp"
 #include "kernel/artifact_store.hpp"
 #include "measure/consistency.hpp"
+#include "measure/prediction.hpp"
 
 #include <fmt/format.h>
 
@@ -213,9 +215,38 @@ private:
     report_.passed.push_back("analysis: recomputed from the samples, verdict " +
                              stored.at("verdict").get<std::string>());
     report_.analysis = stored;
+    HEBE_CHECK(calibration(plan));
     artifacts_["cubin"] = plan.cubins[0];
     for (const auto& [kind, digest] : plan.subject.at("artifacts").items())
       artifacts_[kind] = digest.get<std::string>();
+    if (!plan.subject_b.is_null())
+      for (const auto& [kind, digest] : plan.subject_b.at("artifacts").items())
+        artifacts_["arm B's " + kind] = digest.get<std::string>();
+    return {};
+  }
+
+  // A control's prediction rests on a run of its own: is that what it says?
+  Status calibration(const measure::Plan& plan) {
+    if (plan.prediction.is_null()) return {};
+    const auto& c = plan.prediction.at("calibration");
+    const auto id = c.at("run_id").get<std::string>();
+    const auto root = root_of_run(report_.directory);
+    const auto place = root ? place_of_run(*root, id) : std::nullopt;
+    if (!place) {
+      report_.not_checked.push_back("calibration run " + id + ": not in this data root");
+      return {};
+    }
+    HEBE_TRY(const auto run, read_stored_run(*place));
+    if (run.seal != c.at("seal"))
+      return refuse(RefusalCode::analysis_mismatch,
+                    fmt::format("the calibration's seal is {}, that of run {} is {}",
+                                c.at("seal").get<std::string>(), id, run.seal),
+                    {}, path("plan.json"));
+    if (const auto where = measure::calibration_fault(c, run.analysis); !where.empty())
+      return refuse(RefusalCode::analysis_mismatch,
+                    "the calibration differs from run " + id + " at " + where, {},
+                    path("plan.json"));
+    report_.passed.push_back("calibration: the prediction's numbers are those of run " + id);
     return {};
   }
 

@@ -2,6 +2,7 @@
 
 #include "measure/gates.hpp"
 #include "measure/power_analysis.hpp"
+#include "measure/prediction.hpp"
 #include "measure/summary.hpp"
 
 #include <fmt/format.h>
@@ -95,6 +96,8 @@ std::string gate_text(const Contrast& c) {
                      c.trend.p ? fmt::format("{:.3g}", *c.trend.p) : "-");
 }
 
+bool decided(Verdict v) { return v != Verdict::inconclusive && v != Verdict::invalid; }
+
 std::vector<Condition> conditions_for(const Plan& plan, const Acquisition& a, const Analysis& r,
                                       std::size_t pairs, const Extremes& x) {
   const auto equivalence = [](const Contrast& c) {
@@ -102,7 +105,7 @@ std::vector<Condition> conditions_for(const Plan& plan, const Acquisition& a, co
                        percent(c.effect), percent(c.shown().low), percent(c.shown().high),
                        percent(c.margin), c.tost.p);
   };
-  return {
+  std::vector<Condition> out = {
       {"tier is evidence", plan.tier.is_evidence, plan.tier.name},
       {"provenance is measured", a.provenance == Provenance::measured,
        std::string(name_of(a.provenance))},
@@ -119,21 +122,44 @@ std::vector<Condition> conditions_for(const Plan& plan, const Acquisition& a, co
        a.errors.value("processes", Json()).dump()},
       {"every planned pair accepted", pairs == static_cast<std::size_t>(plan.pairs),
        fmt::format("{} of {}, {} windows failed a gate", pairs, plan.pairs, x.failed_windows)},
-      {"arms are one cubin", plan.cubins[0] == plan.cubins[1], plan.cubins[0]},
-      {"energy equivalent", r.energy.verdict == Verdict::equivalent, equivalence(r.energy)},
-      {"latency equivalent", r.latency.verdict == Verdict::equivalent, equivalence(r.latency)},
-      {"no order effect or trend in energy", r.energy.order_gate && r.energy.trend_gate,
-       gate_text(r.energy)},
-      {"no order effect or trend in latency", r.latency.order_gate && r.latency.trend_gate,
-       gate_text(r.latency)},
   };
+  if (plan.kind == "aa") {
+    out.push_back({"arms are one cubin", plan.cubins[0] == plan.cubins[1], plan.cubins[0]});
+    out.push_back(
+        {"energy equivalent", r.energy.verdict == Verdict::equivalent, equivalence(r.energy)});
+    out.push_back(
+        {"latency equivalent", r.latency.verdict == Verdict::equivalent, equivalence(r.latency)});
+  } else if (plan.kind == "positive_control") {
+    for (auto& c : control_conditions(plan.prediction, r.energy, r.latency))
+      out.push_back(std::move(c));
+  } else {
+    out.push_back({"a verdict was reached", decided(r.energy.verdict), equivalence(r.energy)});
+  }
+  out.push_back({"no order effect or trend in energy", r.energy.order_gate && r.energy.trend_gate,
+                 gate_text(r.energy)});
+  out.push_back({"no order effect or trend in latency",
+                 r.latency.order_gate && r.latency.trend_gate, gate_text(r.latency)});
+  return out;
 }
 
-void decide(Analysis& r) {
+// The control's own conditions; those of a job that can be evidence are judged apart.
+bool is_of_control(const Condition& c) { return c.name.starts_with("control: "); }
+
+std::string not_seen(const std::vector<Condition>& conditions) {
+  std::string text;
+  for (const auto& c : conditions)
+    if (is_of_control(c) && !c.holds)
+      text += (text.empty() ? "not seen: " : "; ") + c.name.substr(9) + " fails: " + c.evidence;
+  return text;
+}
+
+void decide(Analysis& r, const std::string& kind) {
   const auto& e = r.energy;
   const auto& l = r.latency;
   r.verdict = e.verdict;
-  if (e.verdict == Verdict::equivalent && l.verdict != Verdict::equivalent) r.verdict = l.verdict;
+  const bool aa = kind == "aa";
+  if (aa && e.verdict == Verdict::equivalent && l.verdict != Verdict::equivalent)
+    r.verdict = l.verdict;
   if (e.verdict == Verdict::invalid || l.verdict == Verdict::invalid) {
     r.verdict = Verdict::invalid;
     r.reason = "order effect or trend: " + gate_text(e.verdict == Verdict::invalid ? e : l);
@@ -141,7 +167,13 @@ void decide(Analysis& r) {
   if (r.verdict == Verdict::inconclusive)
     r.reason = "neither equivalence within the margin nor a difference could be shown: more pairs "
                "or longer windows";
-  r.claim_holds = r.verdict == Verdict::equivalent;
+  r.claim_holds = aa ? r.verdict == Verdict::equivalent : decided(r.verdict);
+  if (kind == "positive_control") {
+    // An effect whose interval reaches 0 may still be there; any other failure is a failure.
+    const auto why = not_seen(r.conditions);
+    r.claim_holds = r.claim_holds && why.empty();
+    if (!why.empty() && r.verdict != Verdict::invalid) r.reason = why;
+  }
   r.qualified = r.claim_holds && std::all_of(r.conditions.begin(), r.conditions.end(),
                                              [](auto& c) { return c.holds; });
 }
@@ -240,7 +272,7 @@ Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acq
   HEBE_TRY(r.power, contrast_of(power, order, plan.margins.energy_percent, plan));
   const auto x = extremes_of(windows);
   r.conditions = conditions_for(plan, a, r, pairs.size(), x);
-  decide(r);
+  decide(r, plan.kind);
 
   Json conditions = Json::array();
   for (const auto& c : r.conditions)
@@ -276,6 +308,12 @@ Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acq
               {"warmest_c", number(x.warmest)},
               {"power_capped_s", number(x.capped_s)}}},
             {"sampler_cpu_share_ratio", number(a.sampler_cpu_share)}};
+  if (plan.kind == "positive_control") {
+    std::vector<Condition> of_control;
+    std::copy_if(r.conditions.begin(), r.conditions.end(), std::back_inserter(of_control),
+                 is_of_control);
+    r.json["control"] = control_json(plan.prediction, of_control, x.capped_s);
+  }
   return r;
 }
 

@@ -4,22 +4,18 @@
 #pragma once
 
 #include "measure/acquisition.hpp"
+#include "measure/condition.hpp"
 #include "measure/contrast.hpp"
 
 namespace hebe::measure {
-
-struct Condition {
-  std::string name;
-  bool holds = false;
-  std::string evidence;
-};
 
 struct Analysis {
   Contrast energy, latency, power;
   std::vector<Condition> conditions;
   Verdict verdict = Verdict::invalid;
   std::string reason;       ///< of an invalid or inconclusive verdict
-  bool claim_holds = false; ///< for A/A: the arms are equivalent
+  bool claim_holds = false; ///< aa: the arms are equivalent; ab: there is a verdict;
+                            ///< positive_control: it was seen
   bool qualified = false;   ///< the claim holds and every condition does
   Json json;                ///< schema hebe.run.analysis/1
 };

@@ -1,5 +1,7 @@
 #include "measure/consistency.hpp"
 
+#include "measure/prediction.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,11 +22,30 @@ Status plan_is_its_tiers(const Plan& plan) {
     return contradiction("the plan is below its tier: " + complete.error().what);
   if (again.order != plan.order)
     return contradiction("the order of the pairs is not what the seed gives");
-  if (plan.cubins[0] != plan.cubins[1])
+  if (plan.kind == "aa" && plan.cubins[0] != plan.cubins[1])
     return contradiction("an A/A plan has two different cubins");
-  if (plan.subject.contains("artifacts") &&
-      plan.subject.at("artifacts").value("cubin", "") != plan.cubins[0])
-    return contradiction("the arms' cubin is not the artifact that was compiled");
+  for (int arm = 0; arm < 2; ++arm) {
+    const auto& subject = subject_of(plan, arm);
+    if (subject.contains("artifacts") &&
+        subject.at("artifacts").value("cubin", "") != plan.cubins[static_cast<std::size_t>(arm)])
+      return contradiction(fmt::format("arm {}'s cubin is not the artifact that was compiled",
+                                       arm == 0 ? "A" : "B"));
+  }
+  return {};
+}
+
+Status prediction_follows(const Plan& plan) {
+  if (plan.kind != "positive_control") return {};
+  if (const auto fault = prediction_fault(plan.prediction); !fault.empty())
+    return contradiction("the prediction does not follow from its calibration: " + fault);
+  const auto bytes = [&](int arm) {
+    const auto& work = subject_of(plan, arm).at("launch").at("work");
+    return work.at("bytes_read").get<double>() + work.at("bytes_written").get<double>();
+  };
+  const auto& c = plan.prediction.at("calibration");
+  if (c.at("plain_bytes") != bytes(0) ||
+      std::abs(c.at("declared_fraction").get<double>() - (bytes(1) / bytes(0) - 1)) > 1e-9)
+    return contradiction("the prediction is not for the traffic that the plan's arms declare");
   return {};
 }
 
@@ -81,6 +102,7 @@ Status windows_follow(const Plan& plan, const Acquisition& a, std::span<const Wi
 
 Status check_consistency(const Plan& plan, const Acquisition& a, std::span<const Window> windows) {
   HEBE_CHECK(plan_is_its_tiers(plan));
+  HEBE_CHECK(prediction_follows(plan));
   HEBE_CHECK(provenance_agrees(plan, a));
   HEBE_CHECK(warm_up_follows(plan, a));
   return windows_follow(plan, a, windows);

@@ -33,6 +33,10 @@ Status at_most(const char* what, double asked, double maximum, const char* optio
 }
 } // namespace
 
+bool is_kind(std::string_view kind) {
+  return kind == "aa" || kind == "ab" || kind == "positive_control";
+}
+
 std::vector<PairOrder> random_order(int pairs, std::uint64_t seed) {
   std::vector<PairOrder> order;
   Philox random(seed, kOrderStream);
@@ -73,7 +77,7 @@ double start_phase(const Plan& plan, std::int64_t window_index) {
 Json to_json(const Plan& p) {
   Json order = Json::array();
   for (const auto o : p.order) order.push_back(o == PairOrder::ab ? "AB" : "BA");
-  return {
+  Json out = {
       {"schema", "hebe.run.plan/1"},
       {"kind", p.kind},
       {"subject", p.subject},
@@ -90,6 +94,9 @@ Json to_json(const Plan& p) {
        {{"energy_percent", p.margins.energy_percent},
         {"latency_percent", p.margins.latency_percent}}},
       {"analysis", {{"resamples", p.resamples}, {"level", p.level}, {"alpha", p.alpha}}}};
+  if (!p.subject_b.is_null()) out["subject_b"] = p.subject_b;
+  if (!p.prediction.is_null()) out["prediction"] = p.prediction;
+  return out;
 }
 
 Result<Plan> plan_from(const Json& j, std::string_view where) {
@@ -97,6 +104,8 @@ Result<Plan> plan_from(const Json& j, std::string_view where) {
   Plan p;
   p.kind = j.at("kind");
   p.subject = j.at("subject");
+  p.subject_b = j.value("subject_b", Json());
+  p.prediction = j.value("prediction", Json());
   p.cubins = {j.at("arms").at("A").at("cubin_sha256"), j.at("arms").at("B").at("cubin_sha256")};
   p.inputs = j.at("inputs_sha256");
   p.device = j.at("device");
@@ -113,6 +122,15 @@ Result<Plan> plan_from(const Json& j, std::string_view where) {
     return refuse(RefusalCode::bad_schema,
                   fmt::format("required an order of {} pairs, found {}", p.pairs, p.order.size()),
                   {}, std::string(where));
+  if ((p.kind == "aa") != p.subject_b.is_null())
+    return refuse(RefusalCode::bad_schema,
+                  p.kind == "aa" ? "an A/A plan has one subject, found two"
+                                 : "a plan of kind " + p.kind + " has two subjects, found one",
+                  {}, std::string(where));
+  if ((p.kind == "positive_control") == p.prediction.is_null())
+    return refuse(RefusalCode::bad_schema,
+                  "a positive control has a prediction, and no other plan has one", {},
+                  std::string(where));
   p.margins = {j.at("margins").at("energy_percent"), j.at("margins").at("latency_percent")};
   p.resamples = j.at("analysis").at("resamples");
   p.level = j.at("analysis").at("level");

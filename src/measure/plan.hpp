@@ -20,9 +20,15 @@ struct Margins {
   double energy_percent = 0.5, latency_percent = 0.25;
 };
 
+/// aa: a kernel against itself. ab: one against another. positive_control: a kernel against itself
+/// with a known extra traffic, whose effect the plan predicts.
+[[nodiscard]] bool is_kind(std::string_view kind);
+
 struct Plan {
-  std::string kind = "aa";           ///< aa: both arms are one cubin
-  Json subject;                      ///< case, parameters, options, launch spec, artifacts per arm
+  std::string kind = "aa"; ///< aa: both arms are one launch; ab, positive_control: two
+  Json subject;            ///< arm A (aa: both): case, parameters, options, launch spec, artifacts
+  Json subject_b;          ///< arm B, likewise; null for aa
+  Json prediction; ///< of a positive control, made before: measure/prediction.hpp; else null
   std::array<std::string, 2> cubins; ///< sha256 of the arms' cubins
   Json inputs;                       ///< buffer name to sha256 of its bytes
   Json device; ///< {"provenance", …}; for sim: model, faults, how outputs are made
@@ -35,6 +41,11 @@ struct Plan {
   int resamples = 10000;
   double level = 0.95, alpha = 0.05;
 };
+
+/// What arm B runs: its own subject, or arm A's.
+[[nodiscard]] inline const Json& subject_of(const Plan& plan, int arm) {
+  return arm == 1 && !plan.subject_b.is_null() ? plan.subject_b : plan.subject;
+}
 
 /// Random order with as many AB as BA (one more of either when odd), from the seed. Balance makes
 /// an order effect cancel in the mean and testable beside it.

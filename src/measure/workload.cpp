@@ -56,16 +56,32 @@ template <class Use> Status in_chunks(std::size_t elements, std::size_t element_
   return {};
 }
 
-Status same_arguments(const kernel::LaunchSpec& a, const kernel::LaunchSpec& b) {
-  bool same = a.arguments.size() == b.arguments.size();
-  for (std::size_t i = 0; same && i < a.arguments.size(); ++i) {
-    const auto &x = a.arguments[i], &y = b.arguments[i];
-    same = x.name == y.name && x.dtype == y.dtype && x.is_buffer == y.is_buffer &&
-           x.shape == y.shape && x.role == y.role;
+// For each buffer argument of `b`, in its order, which one of `a` it is.
+Result<std::vector<std::size_t>> same_buffers(const kernel::LaunchSpec& a,
+                                              const kernel::LaunchSpec& b) {
+  std::vector<const kernel::Argument*> first;
+  for (const auto& x : a.arguments)
+    if (x.is_buffer) first.push_back(&x);
+  std::vector<std::size_t> places;
+  for (const auto& y : b.arguments) {
+    if (!y.is_buffer) continue;
+    const auto hit =
+        std::find_if(first.begin(), first.end(), [&](auto* x) { return x->name == y.name; });
+    if (hit == first.end() || (*hit)->dtype != y.dtype || (*hit)->shape != y.shape ||
+        (*hit)->role != y.role)
+      return refuse(RefusalCode::bad_spec,
+                    "the two arms do not take the same buffers: \"" + y.name + "\" of arm B " +
+                        (hit == first.end() ? "is none of arm A's"
+                                            : "has another type, shape or role in arm A"),
+                    "a contrast needs arms that read the same inputs and write the same outputs");
+    places.push_back(static_cast<std::size_t>(hit - first.begin()));
   }
-  if (same) return {};
-  return refuse(RefusalCode::bad_spec, "the two arms do not take the same arguments",
-                "a contrast needs arms that differ in code only");
+  if (places.size() != first.size())
+    return refuse(RefusalCode::bad_spec,
+                  fmt::format("the two arms do not take the same buffers: arm A has {}, arm B {}",
+                              first.size(), places.size()),
+                  "a contrast needs arms that read the same inputs and write the same outputs");
+  return places;
 }
 
 } // namespace
@@ -101,8 +117,8 @@ gpu::FunctionalModel Workload::functional_model(gpu::Device& device,
 
 Result<Workload> Workload::make(gpu::Device& device,
                                 std::array<const kernel::CompiledCase*, 2> arms,
-                                const ExpectedOutputs& expected) {
-  HEBE_CHECK(same_arguments(arms[0]->launch, arms[1]->launch));
+                                std::array<const ExpectedOutputs*, 2> expected) {
+  HEBE_TRY(const auto places, same_buffers(arms[0]->launch, arms[1]->launch));
   Workload w(device, arms, expected);
   std::vector<gpu::DevicePointer> pointers;
   for (const auto& a : w.launch().arguments) {
@@ -112,10 +128,13 @@ Result<Workload> Workload::make(gpu::Device& device,
     w.buffers_.push_back(std::move(buffer));
   }
   HEBE_CHECK(w.fill_inputs(false));
+  std::vector<gpu::DevicePointer> in_b_order;
+  for (const auto place : places) in_b_order.push_back(pointers[place]);
   for (std::size_t i = 0; i < 2; ++i) {
+    const auto& own = i == 0 ? pointers : in_b_order;
     const gpu::KernelImage image{&arms[i]->launch, arms[i]->cubin,
-                                 functional_model(device, arms[i]->launch, expected, pointers)};
-    HEBE_TRY(w.kernels_[i], device.load(image, pointers));
+                                 functional_model(device, arms[i]->launch, *expected[i], own)};
+    HEBE_TRY(w.kernels_[i], device.load(image, own));
   }
   return w;
 }
@@ -185,7 +204,8 @@ Result<Json> Workload::check_outputs(int arm) {
     const auto& buffer = buffers_[next++];
     if (a.role == kernel::Role::in) continue;
     kernel::OutputCheck total;
-    const auto& made = expected_->at(a.name);
+    const auto& own = arms_[static_cast<std::size_t>(arm)]->launch;
+    const auto& made = expected_[static_cast<std::size_t>(arm)]->at(a.name);
     HEBE_TRY(auto file, FileReader::open(made.file));
     HEBE_CHECK(in_chunks(
         a.elements(), std::max(kernel::size_of(made.dtype), kernel::size_of(a.dtype)),
@@ -194,8 +214,8 @@ Result<Json> Workload::check_outputs(int arm) {
               expected(count * kernel::size_of(made.dtype));
           HEBE_CHECK(device_->read(found, buffer.address() + at * kernel::size_of(a.dtype)));
           HEBE_CHECK(file.exactly(expected));
-          total = joined(total, kernel::check_output(found, a.dtype, expected, made.dtype,
-                                                     launch().atol, launch().rtol));
+          total = joined(total, kernel::check_output(found, a.dtype, expected, made.dtype, own.atol,
+                                                     own.rtol));
           return {};
         }));
     if (!total.passed())
@@ -250,7 +270,24 @@ Status Workload::still_right() {
                 "the kernel is not repeatable, or the board computed wrongly");
 }
 
-Result<Json> Workload::check() {
+// Output name to whether both arms gave the same bits.
+Result<Json> Workload::arms_agree(bool required) const {
+  Json out = Json::object();
+  std::size_t next = 0;
+  for (const auto& a : launch().arguments) {
+    if (!a.is_buffer || a.role == kernel::Role::in) continue;
+    const bool same = checked_outputs_[0][next] == checked_outputs_[1][next];
+    ++next;
+    if (!same && required)
+      return refuse(RefusalCode::wrong_output,
+                    "the arms' outputs \"" + a.name + "\" differ in their bits",
+                    "these arms must compute the same: correct the kernel");
+    out[a.name] = same ? "equal bits" : "different bits";
+  }
+  return out;
+}
+
+Result<Json> Workload::check(bool equal_arms) {
   Json out = Json::object();
   for (int arm = 0; arm < 2; ++arm) {
     std::array<std::vector<std::string>, 2> digests;
@@ -278,6 +315,9 @@ Result<Json> Workload::check() {
     checked_outputs_[static_cast<std::size_t>(arm)] = digests[0];
     HEBE_CHECK(repeats_in_place(arm));
     out[arm == 0 ? "A" : "B"] = outputs;
+  }
+  if (arms_[0]->launch.json != arms_[1]->launch.json) {
+    HEBE_TRY(out["B_against_A"], arms_agree(equal_arms));
   }
   out["launches_per_arm"] = 2;
   out["inputs"] = "intact";

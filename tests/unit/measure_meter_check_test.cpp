@@ -49,6 +49,17 @@ TEST(MeterCheck, the_lag_is_the_time_from_the_first_launch_to_the_settled_power)
   }
 }
 
+TEST(MeterCheck, arms_of_different_power_do_not_make_the_lag_longer) {
+  for (const bool weaker_first : {true, false}) {
+    Trial trial(60);
+    for (auto& s : trial.samples) // arms change every second: 440 W and 560 W
+      if (s.raw_mw > 400'000 && ((s.t_mono_ns / kMs - 560) / 1000 % 2 == 1) == weaker_first)
+        s.raw_mw += 120'000;
+    trial.t.agreement = 1;
+    EXPECT_NEAR(trial.checked().value().lag.value(), 0.06, 0.021) << weaker_first;
+  }
+}
+
 TEST(MeterCheck, a_slow_rise_counts_until_95_percent) {
   Trial trial;
   for (auto& s : trial.samples) { // linear, 0.5 s long

@@ -25,7 +25,9 @@ struct Subject {
         expected[a.name] = {folder / a.name, a.dtype};
       }
   }
-  Result<Workload> made() { return Workload::make(sim.device, {&compiled, &compiled}, expected); }
+  Result<Workload> made() {
+    return Workload::make(sim.device, {&compiled, &compiled}, {&expected, &expected});
+  }
 
   test::ScratchFolder folder;
   test::SimGpu sim;
@@ -69,6 +71,43 @@ TEST(Workload, an_oracle_output_that_is_too_short_or_missing_is_the_cases_fault)
   EXPECT_EQ(w.check().error().code, RefusalCode::io_failed);
 }
 
+// Arm B of another case: its arguments in another order, another scalar, an oracle of its own.
+struct Other {
+  explicit Other(const Subject& a, char output) : compiled(a.compiled) {
+    auto json = test::vector_launch();
+    auto& list = json["arguments"];
+    list = {list[3], list[2], list[1], list[0]};
+    list[0]["value"] = 17;
+    list[0]["name"] = "rows";
+    compiled.launch = kernel::LaunchSpec::from_json(json, "test").value();
+    test::overwrite(a.folder / "other", std::string(4096, output));
+    expected["out_ptr"] = {a.folder / "other", kernel::DType::fp32};
+  }
+  kernel::CompiledCase compiled;
+  ExpectedOutputs expected;
+};
+
+TEST(Workload, another_case_with_the_same_buffers_is_checked_against_its_own_oracle) {
+  Subject s;
+  for (const char output : {'\x3f', '\x3e'}) {
+    Other other(s, output);
+    auto w =
+        Workload::make(s.sim.device, {&s.compiled, &other.compiled}, {&s.expected, &other.expected})
+            .value();
+    const auto check = w.check();
+    ASSERT_TRUE(check) << check.error().what;
+    const bool same = output == '\x3f';
+    EXPECT_EQ(check->at("B_against_A").at("out_ptr"), same ? "equal bits" : "different bits");
+    EXPECT_EQ(check->at("B").at("out_ptr").at("sha256"), sha256_hex(std::string(4096, output)));
+    EXPECT_EQ(w.check(true).has_value(), same) << "where arms must agree in every bit";
+  }
+}
+
+TEST(Workload, one_launch_has_no_other_arm_to_be_compared_with) {
+  Subject s;
+  EXPECT_FALSE(s.made().value().check().value().contains("B_against_A"));
+}
+
 TEST(Workload, arms_with_other_arguments_make_no_contrast) {
   Subject s;
   const std::pair<const char*, Json> table[] = {
@@ -83,7 +122,9 @@ TEST(Workload, arms_with_other_arguments_make_no_contrast) {
     if (value == "inout") json["arguments"][2]["init"] = {{"kind", "zeros"}};
     auto other = s.compiled;
     other.launch = kernel::LaunchSpec::from_json(json, "test").value();
-    EXPECT_EQ(Workload::make(s.sim.device, {&s.compiled, &other}, s.expected).error().code,
+    EXPECT_EQ(Workload::make(s.sim.device, {&s.compiled, &other}, {&s.expected, &s.expected})
+                  .error()
+                  .code,
               RefusalCode::bad_spec)
         << pointer;
   }
