@@ -2,15 +2,16 @@
 // probe of it makes. Invariant: no Python, no files, no real time.
 #pragma once
 
-#include "measure/source_probe.hpp"
+#include "measure/response_probe.hpp"
 
 #include "sim_gpu.hpp"
 
 namespace hebe::test {
 
-inline Result<measure::Recording> probe(gpu::SimBoard& board, gpu::SimDevice& device,
-                                        meter::SimMeter& meter,
-                                        const measure::ProbeSchedule& schedule = {}) {
+/// Calls `record` with callbacks that open the device and load one kernel.
+template <class Record>
+Result<measure::Recording> with_kernel(gpu::SimBoard& board, gpu::SimDevice& device,
+                                       Record&& record) {
   std::vector<gpu::DevicePointer> buffers;
   std::unique_ptr<gpu::Kernel> kernel;
   const auto launch = kernel::LaunchSpec::from_json(vector_launch(1024, 1e8), "test").value();
@@ -23,7 +24,23 @@ inline Result<measure::Recording> probe(gpu::SimBoard& board, gpu::SimDevice& de
         HEBE_TRY(kernel, device.load({&launch, {}, {}}, buffers));
         return std::pair<gpu::Device*, gpu::Kernel*>{&device, kernel.get()};
       }};
-  return measure::record_sources(meter, meter.sources(), board.clock(), schedule, callbacks);
+  return record(callbacks);
+}
+
+inline Result<measure::Recording> probe(gpu::SimBoard& board, gpu::SimDevice& device,
+                                        meter::SimMeter& meter,
+                                        const measure::ProbeSchedule& schedule = {}) {
+  return with_kernel(board, device, [&](const measure::ProbeCallbacks& callbacks) {
+    return measure::record_sources(meter, meter.sources(), board.clock(), schedule, callbacks);
+  });
+}
+
+inline Result<measure::Recording> probe_response(gpu::SimBoard& board, gpu::SimDevice& device,
+                                                 meter::SimMeter& meter,
+                                                 const measure::ResponseSchedule& schedule = {}) {
+  return with_kernel(board, device, [&](const measure::ProbeCallbacks& callbacks) {
+    return measure::record_response(meter, meter.sources(), board.clock(), schedule, callbacks);
+  });
 }
 
 inline measure::Recording probed(std::uint64_t seed = 1,
