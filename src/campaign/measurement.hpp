@@ -34,7 +34,8 @@ struct Circumstances {
 /// mig_enabled.
 [[nodiscard]] Status board_is_free(Machine& machine);
 /// With our context open and nobody else on the board, the one process listed is ours, whatever its
-/// number is in the meter's eyes: gpu_busy when there are more. None: the meter cannot see processes.
+/// number is in the meter's eyes: gpu_busy when there are more. None: the meter cannot see
+/// processes.
 [[nodiscard]] Result<std::set<std::int64_t>> our_processes(Machine& machine);
 
 [[nodiscard]] Result<evidence::RunParts>

@@ -1,5 +1,7 @@
 #include "campaign/probe_session.hpp"
 
+#include "meter/file_sources.hpp"
+
 #include <fmt/format.h>
 
 namespace hebe::campaign {
@@ -30,15 +32,23 @@ Result<std::unique_ptr<ProbeSession>> ProbeSession::open(const evidence::DataRoo
   return session;
 }
 
-std::vector<meter::Discovered> ProbeSession::sources() const { return machine_->meter().sources(); }
+std::vector<meter::Discovered> all_sources(Machine& machine, const std::filesystem::path& root) {
+  auto out = machine.meter().sources();
+  if (machine.simulated()) return out; // this machine's kernel knows nothing of a simulated board
+  for (auto& s : meter::discover_file_sources(root)) out.push_back(std::move(s));
+  return out;
+}
+
+std::vector<meter::Discovered> ProbeSession::sources() const {
+  return all_sources(*machine_, request_.file_sources);
+}
 
 Result<std::pair<gpu::Device*, gpu::Kernel*>> ProbeSession::load_kernel() {
   HEBE_CHECK(board_is_free(*machine_));
   HEBE_TRY(auto* device, machine_->device());
   HEBE_TRY(own_, our_processes(*machine_));
-  HEBE_TRY(workload_,
-           measure::Workload::make(*device, {&prepared_.compiled, &prepared_.compiled},
-                                   prepared_.expected));
+  HEBE_TRY(workload_, measure::Workload::make(*device, {&prepared_.compiled, &prepared_.compiled},
+                                              prepared_.expected));
   HEBE_CHECK(workload_->check());
   return std::pair<gpu::Device*, gpu::Kernel*>{device, workload_->kernels()[0]};
 }
@@ -67,8 +77,8 @@ Status ProbeSession::still_right() {
 Result<evidence::QualificationSubject> qualification_subject(const Machine& machine) {
   const auto& b = machine.meter().board();
   HEBE_TRY(auto boot, machine.boot());
-  return evidence::QualificationSubject{b.vendor, b.name,   b.uuid,         b.pci_bus_id,
-                                        b.driver, std::move(boot)};
+  return evidence::QualificationSubject{b.vendor,     b.name,   b.uuid,
+                                        b.pci_bus_id, b.driver, std::move(boot)};
 }
 
 Result<evidence::QualificationSubject> ProbeSession::subject() const {

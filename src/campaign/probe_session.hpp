@@ -18,14 +18,16 @@ struct ProbeRequest {
   std::filesystem::path scratch;
   std::filesystem::path file_sources = "/"; ///< where the kernel's own sources lie
   measure::ProbeSchedule schedule;
+  std::optional<std::filesystem::path> external; ///< log of an external meter, complete at the end
 };
 
 class ProbeSession {
 public:
   /// Lease, free board, compiled case.
-  [[nodiscard]] static Result<std::unique_ptr<ProbeSession>>
-  open(const evidence::DataRoot& root, const ProbeRequest& request, const JobCallbacks& callbacks,
-       const std::string& what);
+  [[nodiscard]] static Result<std::unique_ptr<ProbeSession>> open(const evidence::DataRoot& root,
+                                                                  const ProbeRequest& request,
+                                                                  const JobCallbacks& callbacks,
+                                                                  const std::string& what);
 
   [[nodiscard]] Machine& machine() { return *machine_; }
   /// The board's own sources and, of a real machine, the kernel's.
@@ -53,6 +55,10 @@ private:
   std::optional<measure::Workload> workload_;
   std::optional<std::set<std::int64_t>> own_;
 };
+
+/// The board's own sources and, of a real machine, the kernel's (files below `root`).
+[[nodiscard]] std::vector<meter::Discovered> all_sources(Machine& machine,
+                                                         const std::filesystem::path& root);
 
 /// The board's identity for a qualification of it: its meter's driver, this boot.
 [[nodiscard]] Result<evidence::QualificationSubject> qualification_subject(const Machine& machine);

@@ -5,8 +5,9 @@
 namespace hebe::cli {
 
 void add_probe_options(CLI::App& app, ProbeOptions& o) {
-  app.add_option("--case", o.subject, "the kernel that loads the board: a name in kernels/, or "
-                                      "file.py[:function]")
+  app.add_option("--case", o.subject,
+                 "the kernel that loads the board: a name in kernels/, or "
+                 "file.py[:function]")
       ->capture_default_str();
   app.add_option("--set", o.parameters, "case parameter NAME=VALUE (repeatable)");
   app.add_option("--seed", o.seed, "of the simulated board's noise (default 0)")
@@ -38,8 +39,8 @@ int refused_probe(const Context& c, Refusal refusal) {
   return c.refused(refusal);
 }
 
-int verify_qualification(const Context& c, evidence::QualificationKind kind, const std::string& name,
-                         const evidence::FindAgain& find) {
+int verify_qualification(const Context& c, evidence::QualificationKind kind,
+                         const std::string& name, const evidence::FindAgain& find) {
   const auto report =
       evidence::verify_qualification(evidence::DataRoot(c.data_root), kind, name, find);
   if (!report) return c.refused(report.error());

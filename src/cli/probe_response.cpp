@@ -23,22 +23,23 @@ std::string aliasing_list(const measure::SourceResponse& s) {
   std::string out;
   for (const auto& a : s.aliasing)
     if (a.aliases && a.duty == 0.5)
-      out += fmt::format("{}{:.0f}->{:.0f}", out.empty() ? "" : ", ", 1e3 * a.period_s,
-                         1e3 * a.apparent_period_s);
+      out += fmt::format("{}{:.0f}->{}", out.empty() ? "" : ", ", 1e3 * a.period_s,
+                         a.locked ? "locked" : fmt::format("{:.0f}", 1e3 * a.apparent_period_s));
   return out.empty() ? "none seen" : out;
 }
 
 void print_sources(const Context& c, const measure::Response& r) {
   c.print(fmt::format("{:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10}  {}", "source (ms)", "delay",
-                      "window", "rise", "95 % on", "95 % off", "tail W", "aliases (period->seen as)"));
+                      "window", "rise", "95 % on", "95 % off", "tail W",
+                      "aliases (period->seen as)"));
   for (const auto& s : r.sources) {
     if (!s.fit) {
       c.print(fmt::format("{:<28} {}", s.name, s.why_not));
       continue;
     }
-    c.print(fmt::format("{:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10}  {}", s.name, ms(s.fit->delay_s),
-                        ms(s.fit->window_s), ms(s.on.rise_s()), ms(s.on.t95_s), ms(s.off.t95_s),
-                        s.tail ? fmt::format("{:.2f}", s.tail->watts) : "none",
+    c.print(fmt::format("{:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10}  {}", s.name,
+                        ms(s.fit->delay_s), ms(s.fit->window_s), ms(s.on.rise_s()), ms(s.on.t95_s),
+                        ms(s.off.t95_s), s.tail ? fmt::format("{:.2f}", s.tail->watts) : "none",
                         aliasing_list(s)));
   }
 }
@@ -55,11 +56,11 @@ int tell_of(const Context& c, const campaign::ResponseProbe& probe) {
   }
   print_sources(c, r);
   c.print(r.qualified()
-              ? fmt::format("\n{} ({}): lag {:.1f} ms; pre-roll {:.0f} ms; without pre-roll a window "
-                            "of {:.2f} s keeps the edges' error below {:.1f} %",
-                            r.primary, probe.stored.json.at("provenance").get<std::string>(),
-                            1e3 * r.lag_s, 1e3 * r.pre_roll_s, r.minimum_window_s,
-                            100 * measure::kEdgeError)
+              ? fmt::format(
+                    "\n{} ({}): lag {:.1f} ms; pre-roll {:.0f} ms; without pre-roll a window "
+                    "of {:.2f} s keeps the edges' error below {:.1f} %",
+                    r.primary, probe.stored.json.at("provenance").get<std::string>(), 1e3 * r.lag_s,
+                    1e3 * r.pre_roll_s, r.minimum_window_s, 100 * measure::kEdgeError)
               : "\nNOT qualified: " + r.refusal);
   c.print("record: " + probe.stored.file.string());
   c.print("plot:   " + probe.plot.string());
@@ -85,7 +86,8 @@ int run(const Context& c, const Options& o) {
     else
       c.print(fmt::format("{}: {} steps and {} square waves, about {:.0f} s; nothing was run",
                           (*machine)->info().name, schedule.steps,
-                          schedule.periods.size() + schedule.duties.size(), schedule.total().value()));
+                          schedule.periods.size() + schedule.duties.size(),
+                          schedule.total().value()));
     return static_cast<int>(ExitCode::done);
   }
   watch_for_interrupt();

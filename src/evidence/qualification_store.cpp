@@ -40,8 +40,7 @@ std::vector<std::string> ids(const DataRoot& root, QualificationKind kind) {
   std::vector<std::string> out;
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(qualifications_folder(root, kind), ec))
-    if (const auto& p = entry.path();
-        p.extension() == ".json" && p.stem().string().size() == 64)
+    if (const auto& p = entry.path(); p.extension() == ".json" && p.stem().string().size() == 64)
       out.push_back(p.stem().string());
   std::sort(out.begin(), out.end());
   return out;
@@ -86,23 +85,23 @@ Result<StoredQualification> store_qualification(const DataRoot& root, Qualificat
   for (const auto& s : p.recording.sources) rows += s.readings.size();
   const auto& b = p.subject;
   StoredQualification s;
-  s.json = {{"schema", schema_of(kind)},
-            {"provenance", p.provenance},
-            {"when", p.when ? Json(*p.when) : Json(nullptr)},
-            {"hebe_version", kVersion},
-            {"board",
-             {{"vendor", b.vendor}, {"name", b.name}, {"uuid", b.uuid}, {"pci_bus_id", b.pci_bus_id}}},
-            {"driver", b.driver},
-            {"boot", b.boot},
-            {"load", p.load},
-            {"recording", measure::to_json(p.recording)},
-            {"readings",
-             {{"path", "artifacts/" + digest + ".parquet"},
-              {"sha256", digest},
-              {"bytes", readings.size()},
-              {"rows", rows}}},
-            {"findings", p.findings},
-            {"external", p.external}};
+  s.json = {
+      {"schema", schema_of(kind)},
+      {"provenance", p.provenance},
+      {"when", p.when ? Json(*p.when) : Json(nullptr)},
+      {"hebe_version", kVersion},
+      {"board",
+       {{"vendor", b.vendor}, {"name", b.name}, {"uuid", b.uuid}, {"pci_bus_id", b.pci_bus_id}}},
+      {"driver", b.driver},
+      {"boot", b.boot},
+      {"load", p.load},
+      {"recording", measure::to_json(p.recording)},
+      {"readings",
+       {{"path", "artifacts/" + digest + ".parquet"},
+        {"sha256", digest},
+        {"bytes", readings.size()},
+        {"rows", rows}}},
+      {"findings", p.findings}};
   HEBE_CHECK(check_schema(s.json, schema_of(kind), "the qualification"));
   HEBE_TRY(const auto text, canonical_json(s.json));
   s.id = sha256_hex(text);
@@ -122,8 +121,9 @@ Result<StoredQualification> load_qualification(const DataRoot& root, Qualificati
     if (id.find(name) != std::string::npos) hits.push_back(id);
   if (hits.empty())
     return refuse(RefusalCode::not_found,
-                  name.empty() ? fmt::format("there is no {} qualification here", name_of(kind))
-                               : fmt::format("no {} qualification is named \"{}\"", name_of(kind), name),
+                  name.empty()
+                      ? fmt::format("there is no {} qualification here", name_of(kind))
+                      : fmt::format("no {} qualification is named \"{}\"", name_of(kind), name),
                   fmt::format("make one with `hebe probe-{}`, or give part of an id below {}",
                               name_of(kind), qualifications_folder(root, kind).string()));
   if (!name.empty() && hits.size() > 1)
@@ -140,7 +140,8 @@ Result<StoredQualification> load_qualification(const DataRoot& root, Qualificati
 
 Result<measure::Recording> recording_of(const DataRoot& root, const StoredQualification& stored) {
   const auto& named = stored.json.at("readings");
-  const auto file = root.path() / "artifacts" / (named.at("sha256").get<std::string>() + ".parquet");
+  const auto file =
+      root.path() / "artifacts" / (named.at("sha256").get<std::string>() + ".parquet");
   HEBE_TRY(const auto bytes, read_record(file, kMostBytes));
   if (bytes.sha256 != named.at("sha256"))
     return refuse(RefusalCode::digest_mismatch,
@@ -178,14 +179,17 @@ Result<VerifyReport> verify_qualification(const DataRoot& root, QualificationKin
       !difference.empty())
     report.problems.push_back({RefusalCode::analysis_mismatch,
                                "the findings do not follow from the readings: " + difference,
-                               stored.file.string(), "probe again", {}});
+                               stored.file.string(),
+                               "probe again",
+                               {}});
   else
     report.passed.push_back("findings computed again from the readings");
   return report;
 }
 
 Result<StoredQualification> current_qualification(const DataRoot& root, QualificationKind kind,
-                                                  const std::string& uuid, const std::string& driver,
+                                                  const std::string& uuid,
+                                                  const std::string& driver,
                                                   const std::string& boot) {
   const auto next = fmt::format("run `hebe probe-{}` on this board", name_of(kind));
   std::optional<StoredQualification> newest, current;
@@ -216,8 +220,8 @@ Result<StoredQualification> current_qualification(const DataRoot& root, Qualific
   std::string changed;
   const auto compare = [&](const char* what, const std::string& then, const std::string& now) {
     if (then != now)
-      changed += fmt::format("{}{}: \"{}\" then, \"{}\" now", changed.empty() ? "" : "; ", what, then,
-                             now);
+      changed += fmt::format("{}{}: \"{}\" then, \"{}\" now", changed.empty() ? "" : "; ", what,
+                             then, now);
   };
   compare("driver", newest->json.at("driver"), driver);
   compare("boot", newest->json.at("boot"), boot);

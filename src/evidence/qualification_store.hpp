@@ -29,7 +29,6 @@ struct QualificationParts {
   measure::Recording recording;
   Json findings; ///< measure::to_json of what was found
   Json load;     ///< which kernel, and how it was driven
-  Json external; ///< alignment with an external meter, or null
 };
 
 struct StoredQualification {
@@ -58,12 +57,10 @@ using FindAgain = std::function<Result<Json>(const measure::Recording&)>;
                                                         const std::string& name,
                                                         const FindAgain& find);
 
-/// The newest qualification of this board that holds here and now. Refuses meter_not_qualified: there
-/// is none, it is of another driver or boot (which is said), or it found no primary.
-[[nodiscard]] Result<StoredQualification> current_qualification(const DataRoot& root,
-                                                                QualificationKind kind,
-                                                                const std::string& board_uuid,
-                                                                const std::string& driver,
-                                                                const std::string& boot);
+/// The newest qualification of this board that holds here and now. Refuses meter_not_qualified:
+/// there is none, it is of another driver or boot (which is said), or it found no primary.
+[[nodiscard]] Result<StoredQualification>
+current_qualification(const DataRoot& root, QualificationKind kind, const std::string& board_uuid,
+                      const std::string& driver, const std::string& boot);
 
 } // namespace hebe::evidence

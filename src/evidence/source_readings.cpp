@@ -47,9 +47,8 @@ struct Builders {
   }
   arrow::Result<std::shared_ptr<arrow::Table>> finish() {
     std::vector<std::shared_ptr<arrow::Array>> arrays;
-    for (arrow::ArrayBuilder* b :
-         std::initializer_list<arrow::ArrayBuilder*>{&source, &before, &after, &raw, &stamp, &wall,
-                                                     &status}) {
+    for (arrow::ArrayBuilder* b : std::initializer_list<arrow::ArrayBuilder*>{
+             &source, &before, &after, &raw, &stamp, &wall, &status}) {
       ARROW_ASSIGN_OR_RAISE(auto array, b->Finish());
       arrays.push_back(std::move(array));
     }
@@ -114,10 +113,11 @@ Status readings_from_parquet(std::string_view bytes, measure::Recording& recordi
   const auto* wall = column_of<arrow::Int64Array>(**table, "host_wall_us");
   if (source == nullptr || status == nullptr || before == nullptr || after == nullptr ||
       raw == nullptr || stamp == nullptr || wall == nullptr)
-    return bad("required columns source, before_ns, after_ns, raw, source_us, host_wall_us, status; "
-               "found " +
-                   (*table)->schema()->ToString(),
-               where);
+    return bad(
+        "required columns source, before_ns, after_ns, raw, source_us, host_wall_us, status; "
+        "found " +
+            (*table)->schema()->ToString(),
+        where);
   measure::SourceRecord* current = nullptr;
   for (std::int64_t i = 0; i < (*table)->num_rows(); ++i) {
     if (source->IsNull(i) || before->IsNull(i) || after->IsNull(i) || status->IsNull(i))

@@ -29,7 +29,8 @@ public:
     if (it == pulses_.begin()) return 0;
     const auto i = static_cast<std::size_t>(it - pulses_.begin()) - 1;
     const auto& p = pulses_[i];
-    return before_[i] + std::min(t, static_cast<double>(p.end_ns)) - static_cast<double>(p.begin_ns);
+    return before_[i] + std::min(t, static_cast<double>(p.end_ns)) -
+           static_cast<double>(p.begin_ns);
   }
   /// Share of [from, to] that was loaded.
   [[nodiscard]] double share(double from, double to) const {
@@ -83,16 +84,17 @@ std::vector<double> rising(const std::vector<StepPoint>& points) {
     }
   }
   std::vector<double> out;
-  for (const auto& b : blocks) out.insert(out.end(), static_cast<std::size_t>(b.count), b.sum / b.count);
+  for (const auto& b : blocks)
+    out.insert(out.end(), static_cast<std::size_t>(b.count), b.sum / b.count);
   return out;
 }
 
-std::optional<double> crossing(const std::vector<StepPoint>& points, const std::vector<double>& level,
-                               double at) {
+std::optional<double> crossing(const std::vector<StepPoint>& points,
+                               const std::vector<double>& level, double at) {
   for (std::size_t i = 1; i < points.size(); ++i)
     if (level[i - 1] < at && level[i] >= at)
-      return points[i - 1].t_s + (points[i].t_s - points[i - 1].t_s) * (at - level[i - 1]) /
-                                     (level[i] - level[i - 1]);
+      return points[i - 1].t_s +
+             (points[i].t_s - points[i - 1].t_s) * (at - level[i - 1]) / (level[i] - level[i - 1]);
   return std::nullopt;
 }
 
@@ -102,7 +104,8 @@ double amplitude_at(std::span<const Point> points, double frequency) {
   double a[3][4] = {};
   const double t0 = static_cast<double>(points.front().t_ns);
   for (const auto& p : points) {
-    const double phase = 2 * std::numbers::pi * frequency * (static_cast<double>(p.t_ns) - t0) * kNs;
+    const double phase =
+        2 * std::numbers::pi * frequency * (static_cast<double>(p.t_ns) - t0) * kNs;
     const double row[3] = {1, std::cos(phase), std::sin(phase)};
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j) a[i][j] += row[i] * row[j];
@@ -170,7 +173,9 @@ std::optional<AliasingPoint> aliasing_in(const Phase& phase, std::span<const Poi
   double mean = 0;
   for (const auto& p : points) mean += p.watts / static_cast<double>(points.size());
   a.mean_error_ratio = mean / (fit.off_w + swing * wave.share) - 1;
-  a.aliases = f > nyquist && a.apparent_ratio > 0.1;
+  constexpr double kSeen = 0.1, kWrongMean = 0.03;
+  a.locked = f > nyquist && a.apparent_ratio <= kSeen && std::abs(a.mean_error_ratio) > kWrongMean;
+  a.aliases = a.locked || (f > nyquist && a.apparent_ratio > kSeen);
   return a;
 }
 
@@ -221,8 +226,14 @@ std::optional<BoxFit> fit_box(std::span<const Point> points, std::span<const Pul
   for (double step = std::max(0.004, best.window_s * 0.1); step > 5e-5;) {
     const double d = best.delay_s, w = best.window_s;
     bool moved = false;
-    for (const auto& [a, b] : {std::pair(1., 0.), {-1., 0.}, {0., 1.}, {0., -1.}, {1., -1.}, {-1., 1.},
-                               {0.5, -1.}, {-0.5, 1.}})
+    for (const auto& [a, b] : {std::pair(1., 0.),
+                               {-1., 0.},
+                               {0., 1.},
+                               {0., -1.},
+                               {1., -1.},
+                               {-1., 1.},
+                               {0.5, -1.},
+                               {-0.5, 1.}})
       moved = consider(d + a * step, w + b * step) || moved;
     if (!moved) step /= 2;
   }
@@ -244,8 +255,7 @@ Step step_of(std::span<const Point> points, std::span<const Pulse> pulses, const
       step.points.push_back({t, rise ? level : 1 - level});
     }
   }
-  std::sort(step.points.begin(), step.points.end(),
-            [](auto& a, auto& b) { return a.t_s < b.t_s; });
+  std::sort(step.points.begin(), step.points.end(), [](auto& a, auto& b) { return a.t_s < b.t_s; });
   const auto level = rising(step.points);
   step.t10_s = crossing(step.points, level, 0.10);
   step.t50_s = crossing(step.points, level, 0.50);
@@ -295,7 +305,8 @@ Response respond(const Recording& recording) {
     SourceResponse found;
     found.name = s.description.identity.name;
     const auto points = points_of(s, recording.phases);
-    if (const auto t = statistics_of(s, recording.phases).period_s) found.sample_period_s = t->median;
+    if (const auto t = statistics_of(s, recording.phases).period_s)
+      found.sample_period_s = t->median;
     std::vector<Pulse> stepped;
     if (steps != recording.phases.end()) {
       for (const auto& p : pulses)
@@ -310,8 +321,8 @@ Response respond(const Recording& recording) {
     }
     if (!found.fit)
       found.why_not = s.first_failure.empty()
-                          ? fmt::format("{} values over {} steps do not follow the load", points.size(),
-                                        stepped.size())
+                          ? fmt::format("{} values over {} steps do not follow the load",
+                                        points.size(), stepped.size())
                           : s.first_failure;
     if (found.fit && found.sample_period_s)
       for (const auto& p : recording.phases)

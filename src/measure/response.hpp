@@ -1,7 +1,7 @@
 // How late and how smooth does a source show what the board does? In: a recording with steps and
-// square waves whose edges are known; out: delay, averaging window, rise, tail, which periods alias,
-// and the pre-roll and window that follow. Invariant: pure; the sensor is modelled as a box filter
-// seen late, and the residual says how well that fits.
+// square waves whose edges are known; out: delay, averaging window, rise, tail, which periods
+// alias, and the pre-roll and window that follow. Invariant: pure; the sensor is modelled as a box
+// filter seen late, and the residual says how well that fits.
 #pragma once
 
 #include "measure/probe_load.hpp"
@@ -50,9 +50,11 @@ struct AliasingPoint {
   double period_s = 0, duty = 0;
   double seen_ratio = 0;      ///< amplitude at the true period, of the load's own
   double predicted_ratio = 0; ///< of a box filter of the fitted window
-  double apparent_period_s = 0, apparent_ratio = 0; ///< strongest slower line, of the load's amplitude
+  double apparent_period_s = 0,
+         apparent_ratio = 0;   ///< strongest slower line, of the load's amplitude
   double mean_error_ratio = 0; ///< mean seen against the mean that was there
-  bool aliases = false;
+  bool locked = false;  ///< the samples stay at one phase of the wave: their mean is wrong for ever
+  bool aliases = false; ///< it shows as something slower that is not there, or is locked
 };
 
 struct SourceResponse {

@@ -7,15 +7,16 @@ namespace {
 template <class T> Json or_null(const std::optional<T>& v) { return v ? Json(*v) : Json(nullptr); }
 
 Json step_json(const Step& s) {
-  return {{"points", s.points.size()}, {"t10_s", or_null(s.t10_s)}, {"t50_s", or_null(s.t50_s)},
-          {"t90_s", or_null(s.t90_s)}, {"t95_s", or_null(s.t95_s)}, {"rise_s", or_null(s.rise_s())}};
+  return {{"points", s.points.size()}, {"t10_s", or_null(s.t10_s)},
+          {"t50_s", or_null(s.t50_s)}, {"t90_s", or_null(s.t90_s)},
+          {"t95_s", or_null(s.t95_s)}, {"rise_s", or_null(s.rise_s())}};
 }
 
 Json source_json(const SourceResponse& s) {
   Json fit = nullptr, tail = nullptr, aliasing = Json::array();
   if (s.fit)
-    fit = {{"delay_s", s.fit->delay_s},   {"window_s", s.fit->window_s},
-           {"off_w", s.fit->off_w},       {"on_w", s.fit->on_w},
+    fit = {{"delay_s", s.fit->delay_s},       {"window_s", s.fit->window_s},
+           {"off_w", s.fit->off_w},           {"on_w", s.fit->on_w},
            {"residual_w", s.fit->residual_w}, {"points", s.fit->points}};
   if (s.tail)
     tail = {{"power_w", s.tail->watts},
@@ -29,6 +30,7 @@ Json source_json(const SourceResponse& s) {
                         {"apparent_period_s", a.apparent_period_s},
                         {"apparent_ratio", a.apparent_ratio},
                         {"mean_error_ratio", a.mean_error_ratio},
+                        {"locked", a.locked},
                         {"aliases", a.aliases}});
   return {{"name", s.name},
           {"fit", fit},

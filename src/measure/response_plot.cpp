@@ -23,8 +23,7 @@ struct Panel {
   double left, top, width, height, x0, x1, y0, y1;
   bool log_x = false;
   [[nodiscard]] double x(double v) const {
-    const double share =
-        log_x ? std::log(v / x0) / std::log(x1 / x0) : (v - x0) / (x1 - x0);
+    const double share = log_x ? std::log(v / x0) / std::log(x1 / x0) : (v - x0) / (x1 - x0);
     return left + width * share;
   }
   [[nodiscard]] double y(double v) const {
@@ -37,8 +36,8 @@ struct Panel {
         R"(<text x="{}" y="{}" font-weight="bold">{}</text>)"
         R"(<text x="{}" y="{}" text-anchor="middle">{}</text>)"
         R"svg(<text transform="translate({},{}) rotate(-90)" text-anchor="middle">{}</text>)svg",
-        left, top, width, height, left, top - 10, title, left + width / 2, top + height + 38, x_label,
-        left - 44, top + height / 2, y_label);
+        left, top, width, height, left, top - 10, title, left + width / 2, top + height + 38,
+        x_label, left - 52, top + height / 2, y_label);
   }
   [[nodiscard]] std::string x_tick(double v, const std::string& label) const {
     return fmt::format(R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" stroke="#ddd"/>)"
@@ -108,17 +107,20 @@ std::string aliasing_panel(const Response& r) {
       const double x = std::numbers::pi * s.fit->window_s / t;
       curve += fmt::format("{:.1f},{:.1f} ", p.x(t), p.y(std::abs(std::sin(x) / x)));
     }
-    out += fmt::format(
-        R"(<polyline fill="none" stroke="{}" stroke-opacity="0.6" points="{}"/>)", c, curve);
+    out += fmt::format(R"(<polyline fill="none" stroke="{}" stroke-opacity="0.6" points="{}"/>)", c,
+                       curve);
     for (const auto& a : s.aliasing) {
       if (a.duty != 0.5) continue;
-      out += a.aliases
-                 ? fmt::format(R"(<path d="M{0:.1f} {1:.1f}l8 8m0 -8l-8 8" stroke="{2}" stroke-width="2"/>)",
-                               p.x(a.period_s) - 4, p.y(a.apparent_ratio) - 4, c)
-                 : fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="{}"/>)",
-                               p.x(a.period_s), p.y(a.seen_ratio), c);
+      out +=
+          a.aliases
+              ? fmt::format(
+                    R"(<path d="M{0:.1f} {1:.1f}l8 8m0 -8l-8 8" stroke="{2}" stroke-width="2"/>)",
+                    p.x(a.period_s) - 4, p.y(a.apparent_ratio) - 4, c)
+              : fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="{}"/>)",
+                            p.x(a.period_s), p.y(a.seen_ratio), c);
     }
-    out += fmt::format(R"(<text x="{}" y="{}" fill="{}">{}</text>)", 70 + 300 * static_cast<double>(colour % 3),
+    out += fmt::format(R"(<text x="{}" y="{}" fill="{}">{}</text>)",
+                       70 + 300 * static_cast<double>(colour % 3),
                        kHeight - 22 + 18 * static_cast<double>(colour / 3), c, escaped(s.name));
     ++colour;
   }
@@ -129,8 +131,8 @@ std::string aliasing_panel(const Response& r) {
 } // namespace
 
 std::string response_svg(const Response& r, const std::string& title) {
-  std::string body = fmt::format(R"(<text x="20" y="28" font-size="16" font-weight="bold">{}</text>)",
-                                 escaped(title));
+  std::string body = fmt::format(
+      R"(<text x="20" y="28" font-size="16" font-weight="bold">{}</text>)", escaped(title));
   const auto primary = std::find_if(r.sources.begin(), r.sources.end(),
                                     [&](auto& s) { return s.name == r.primary; });
   if (primary == r.sources.end())
@@ -139,9 +141,10 @@ std::string response_svg(const Response& r, const std::string& title) {
     body += step_panel(*primary);
   body += aliasing_panel(r);
   return fmt::format(
-      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"
-      R"(font-family="sans-serif" font-size="12"><rect width="{0}" height="{1}" fill="#fff"/>{2}</svg>)",
-      kWidth, kHeight, body) + "\n";
+             R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"
+             R"(font-family="sans-serif" font-size="12"><rect width="{0}" height="{1}" fill="#fff"/>{2}</svg>)",
+             kWidth, kHeight, body) +
+         "\n";
 }
 
 } // namespace hebe::measure

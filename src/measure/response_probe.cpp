@@ -65,7 +65,8 @@ public:
       return Seconds(schedule_.off.value() + 0.1 * phase);
     });
     const Seconds cycle(schedule_.on.value() + schedule_.off.value() + 0.05);
-    HEBE_CHECK(phase("steps", Level::mixed, cycle * schedule_.steps, [&] { return pulses.turn(); }));
+    HEBE_CHECK(
+        phase("steps", Level::mixed, cycle * schedule_.steps, [&] { return pulses.turn(); }));
     for (const double period : schedule_.periods) HEBE_CHECK(square(pulses, period, 0.5));
     for (const double duty : schedule_.duties) HEBE_CHECK(square(pulses, 0.1, duty));
     HEBE_CHECK(phase("idle", Level::idle, Seconds(0.5), {}));
@@ -81,8 +82,7 @@ public:
 private:
   Status square(Pulses& pulses, double period, double duty) {
     const Seconds length(std::max(schedule_.square.value(), 6 * period));
-    pulses.begin(Seconds(period * duty),
-                 [=](int) { return Seconds(period * (1 - duty)); });
+    pulses.begin(Seconds(period * duty), [=](int) { return Seconds(period * (1 - duty)); });
     HEBE_CHECK(phase(fmt::format("square {} duty {}", period, duty), Level::mixed, length,
                      [&] { return pulses.turn(); }));
     return phase("rest", Level::idle, Seconds(0.25), {});
@@ -96,8 +96,8 @@ private:
       callbacks_.progress({name, std::min(1.0, done / total), total - done, {}});
     }
     Phase p{name, level, ns(clock_.now()), 0, "all"};
-    HEBE_CHECK(reader_.read_until(clock_.now() + to_nanos(length), "all",
-                                  meanwhile ? meanwhile : [] { return Status{}; }));
+    HEBE_CHECK(reader_.read_until(
+        clock_.now() + to_nanos(length), "all", meanwhile ? meanwhile : [] { return Status{}; }));
     p.end_ns = ns(clock_.now());
     HEBE_CHECK(load_->drain()); // a pulse that was begun ends; the rest after it is idle
     reader_.drain(false);

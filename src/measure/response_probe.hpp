@@ -1,6 +1,6 @@
-// Steps, square waves and duty cycles for a meter to show. In: sources, a device with a kernel; out:
-// a recording with the edges of every pulse. Invariant: one thread, on the device's clock; nothing
-// but replays is done to the board.
+// Steps, square waves and duty cycles for a meter to show. In: sources, a device with a kernel;
+// out: a recording with the edges of every pulse. Invariant: one thread, on the device's clock;
+// nothing but replays is done to the board.
 #pragma once
 
 #include "measure/response.hpp"
@@ -19,8 +19,8 @@ struct ResponseSchedule {
 };
 
 [[nodiscard]] Result<Recording> record_response(meter::BoardMeter& board,
-                                                std::vector<meter::Discovered> sources, Clock& clock,
-                                                const ResponseSchedule& schedule,
+                                                std::vector<meter::Discovered> sources,
+                                                Clock& clock, const ResponseSchedule& schedule,
                                                 const ProbeCallbacks& callbacks);
 
 } // namespace hebe::measure

@@ -11,7 +11,11 @@ Json integer_or_null(const std::optional<std::int64_t>& v) {
 }
 Json spread_json(const std::optional<Spread>& s) {
   if (!s) return nullptr;
-  return {{"median", s->median}, {"mean", s->mean}, {"p1", s->p1}, {"p99", s->p99}, {"count", s->count}};
+  return {{"median", s->median},
+          {"mean", s->mean},
+          {"p1", s->p1},
+          {"p99", s->p99},
+          {"count", s->count}};
 }
 
 Json statistics_json(const SourceStatistics& t) {
@@ -67,22 +71,19 @@ Json to_json(const Qualification& q) {
                         {"ratio_error", or_null(l.ratio_error)}});
     if (f.observer)
       observer = {{"power_w", f.observer->watts}, {"standard_error_w", f.observer->error_w}};
-    sources.push_back({{"name", f.name},
-                       {"verdict", name_of(f.verdict)},
-                       {"rejection", f.rejection == Rejection::none ? Json(nullptr)
-                                                                    : Json(name_of(f.rejection))},
-                       {"reason", f.reason},
-                       {"findings", statistics_json(f.statistics)},
-                       {"levels", levels},
-                       {"observer_effect", observer}});
+    sources.push_back(
+        {{"name", f.name},
+         {"verdict", name_of(f.verdict)},
+         {"rejection", f.rejection == Rejection::none ? Json(nullptr) : Json(name_of(f.rejection))},
+         {"reason", f.reason},
+         {"findings", statistics_json(f.statistics)},
+         {"levels", levels},
+         {"observer_effect", observer}});
   }
   const auto named = [](const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); };
-  return {{"sources", sources},
-          {"reference", named(q.reference)},
-          {"primary", named(q.primary)},
-          {"cross_check", named(q.cross_check)},
-          {"refusal", named(q.refusal)},
-          {"qualified", q.qualified()}};
+  return {{"sources", sources},          {"reference", named(q.reference)},
+          {"primary", named(q.primary)}, {"cross_check", named(q.cross_check)},
+          {"refusal", named(q.refusal)}, {"qualified", q.qualified()}};
 }
 
 } // namespace hebe::measure

@@ -1,6 +1,7 @@
 #include "measure/source_probe.hpp"
 
 #include "core/philox.hpp"
+#include "measure/external_alignment.hpp"
 
 #include <algorithm>
 
@@ -35,6 +36,13 @@ public:
     HEBE_CHECK(phase("idle before full load", Level::idle, schedule_.before, "all"));
     HEBE_CHECK(phase("full load", Level::full, schedule_.full, "all", [this] { return full(); }));
     HEBE_CHECK(load_->drain());
+    if (schedule_.signature_slot.value() > 0) {
+      HEBE_CHECK(rest());
+      signature_begin_ = clock_.now();
+      HEBE_CHECK(phase("signature", Level::mixed, schedule_.signature_slot * 127, "nothing",
+                       [this] { return signature(); }));
+      HEBE_CHECK(load_->drain());
+    }
     HEBE_CHECK(phase("idle after load", Level::idle, schedule_.after, "all"));
     recording_.sources = reader_.take();
     recording_.preferred_counter = board_.counter_source().name;
@@ -43,8 +51,9 @@ public:
   }
 
 private:
-  Status phase(const std::string& name, Level level, Seconds length, const std::string& polled,
-               const std::function<Status()>& meanwhile = [] { return Status{}; }) {
+  Status phase(
+      const std::string& name, Level level, Seconds length, const std::string& polled,
+      const std::function<Status()>& meanwhile = [] { return Status{}; }) {
     HEBE_CHECK(callbacks_.may_continue());
     if (callbacks_.progress) {
       const auto total = schedule_.total(count_);
@@ -99,6 +108,19 @@ private:
     }
   }
 
+  // One pulse a slot that is on, for what is left of it.
+  Status signature() {
+    static const auto kBits = on_off_signature();
+    const auto slot = to_nanos(schedule_.signature_slot);
+    const auto since = clock_.now() - signature_begin_;
+    const auto index = static_cast<std::size_t>(since / slot);
+    if (index < next_slot_ || index >= kBits.size()) return {};
+    next_slot_ = index + 1;
+    if (!kBits[index]) return {};
+    HEBE_CHECK(load_->pulse(to_seconds(slot - since % slot)));
+    return {};
+  }
+
   meter::BoardMeter& board_;
   Clock& clock_;
   ProbeSchedule schedule_;
@@ -107,7 +129,8 @@ private:
   SourceReader reader_;
   Recording recording_;
   std::optional<ProbeLoad> load_;
-  Instant started_, ended_, next_pulse_;
+  Instant started_, ended_, next_pulse_, signature_begin_;
+  std::size_t next_slot_ = 0;
   Philox random_{0x9a11};
 };
 
@@ -131,8 +154,7 @@ SourceReader::SourceReader(meter::BoardMeter& board, std::vector<meter::Discover
     if (s.unusable) {
       r.first_failure = s.unusable->what;
       const auto now = ns(clock.now());
-      r.readings.push_back(
-          {now, now, {}, {}, {}, std::string(hebe::name_of(s.unusable->code))});
+      r.readings.push_back({now, now, {}, {}, {}, std::string(hebe::name_of(s.unusable->code))});
     }
     records_.push_back(std::move(r));
   }
@@ -160,8 +182,8 @@ void SourceReader::drain(bool whole) {
   const auto wall = clock_.wall_us();
   next_drain_ = after + kDrain;
   if (!samples || samples->empty()) {
-    const auto status = samples ? hebe::name_of(RefusalCode::meter_empty)
-                                : hebe::name_of(samples.error().code);
+    const auto status =
+        samples ? hebe::name_of(RefusalCode::meter_empty) : hebe::name_of(samples.error().code);
     if (!samples && record.first_failure.empty()) record.first_failure = samples.error().what;
     record.readings.push_back({ns(before), ns(after), {}, {}, wall, std::string(status)});
     return;

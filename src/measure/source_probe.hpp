@@ -12,11 +12,11 @@ namespace hebe::measure {
 
 /// Lengths of the phases.
 struct ProbeSchedule {
-  Seconds idle{4}, alone{2.2}, quiet{0.8}, half{6}, before{1.6}, full{8},
-      after{4};
+  Seconds idle{4}, alone{2.2}, quiet{0.8}, half{6}, before{1.6}, full{8}, after{4};
+  Seconds signature_slot{0}; ///< above 0: an on/off signature for an external meter, 127 such slots
   [[nodiscard]] Seconds total(std::size_t sources) const {
     return idle + idle + (alone + quiet) * static_cast<double>(sources) + quiet + half + before +
-           full + after;
+           full + after + signature_slot * 127;
   }
 };
 

@@ -12,12 +12,12 @@
 namespace hebe::measure {
 namespace {
 
-constexpr double kAgreement = 0.03;      // beyond what the update periods explain
-constexpr double kLongestPeriod = 0.5;   // seconds: a 5 s window must hold several updates
-constexpr double kAverageFrom = 0.4;     // seconds to settle: a sensor is far faster
-constexpr double kMostOfLimit = 1.5;     // of the power limit: regulation overshoots a little
-constexpr double kUnitTolerance = 0.25;  // around a factor of 1000
-constexpr std::size_t kFewest = 10;      // readings to judge
+constexpr double kAgreement = 0.03;     // beyond what the update periods explain
+constexpr double kLongestPeriod = 0.5;  // seconds: a 5 s window must hold several updates
+constexpr double kAverageFrom = 0.4;    // seconds to settle: a sensor is far faster
+constexpr double kMostOfLimit = 1.5;    // of the power limit: regulation overshoots a little
+constexpr double kUnitTolerance = 0.25; // around a factor of 1000
+constexpr std::size_t kFewest = 10;     // readings to judge
 constexpr std::int64_t kSettle = 1'500'000'000; // ns at a phase's begin that a 1 s average needs
 
 using Power = std::map<Level, MeanPower>;
@@ -33,7 +33,8 @@ bool is_counter(const SourceRecord& s) {
   return s.description.quantity == meter::Quantity::energy_counter;
 }
 
-// --- by its own readings ---------------------------------------------------------------------------
+// --- by its own readings
+// ---------------------------------------------------------------------------
 
 void judge_support(SourceFindings& f, const SourceRecord& s) {
   const auto& t = f.statistics;
@@ -72,13 +73,14 @@ void judge_movement(SourceFindings& f, const SourceRecord& s, bool was_loaded) {
   if (2 * t.zeros > t.readings) {
     reject(f, Rejection::implausible,
            fmt::format("{} of {} readings are 0 {}", t.zeros, t.readings, unit));
-  } else if (const auto low = meter::can_be_true(s.description.quantity,
-                                                 static_cast<double>(*t.least) * si, ""),
-             high = meter::can_be_true(s.description.quantity, static_cast<double>(*t.most) * si, "");
+  } else if (const auto low =
+                 meter::can_be_true(s.description.quantity, static_cast<double>(*t.least) * si, ""),
+             high =
+                 meter::can_be_true(s.description.quantity, static_cast<double>(*t.most) * si, "");
              !low || !high) {
     reject(f, Rejection::implausible,
-           fmt::format("{} (raw values from {} to {} {})", (low ? high : low).error().what, *t.least,
-                       *t.most, unit));
+           fmt::format("{} (raw values from {} to {} {})", (low ? high : low).error().what,
+                       *t.least, *t.most, unit));
   } else if (!t.moves || (was_loaded && !t.moves_under_load)) {
     reject(f, Rejection::frozen,
            fmt::format("it opens and reads, and stands at {} {} {}", t.most.value_or(0), unit,
@@ -120,7 +122,8 @@ void judge_timing(SourceFindings& f, const SourceRecord& s) {
                        *t.settles_s, t.period_s ? 1e3 * t.period_s->median : 0));
 }
 
-// --- against the others ----------------------------------------------------------------------------
+// --- against the others
+// ----------------------------------------------------------------------------
 
 // The longest phase of each level, without what a slow sensor needs to arrive.
 Power power_by_level(const SourceRecord& s, std::span<const Phase> phases) {
@@ -148,7 +151,8 @@ bool agree(const Power& a, const Power& b) {
   for (const auto& [level, x] : a)
     if (const auto y = b.find(level); y != b.end()) {
       any = true;
-      const double low = std::min(x.watts, y->second.watts), high = std::max(x.watts, y->second.watts);
+      const double low = std::min(x.watts, y->second.watts),
+                   high = std::max(x.watts, y->second.watts);
       if (!(low > 0) || high / low - 1 > tolerance(x, y->second)) return false;
     }
   return any;
@@ -212,18 +216,21 @@ private:
     std::sort(all.begin(), all.end());
     // What fits the board comes first: of two sources the one beyond the limit is the odd one.
     const double most = kMostOfLimit * recording_.power_limit_w.value_or(1e9);
-    const auto fitting = std::partition_point(all.begin(), all.end(), [&](double w) { return w <= most; });
-    const double middle = fitting == all.begin() ? all[all.size() / 2]
-                                                 : all[static_cast<std::size_t>(fitting - all.begin()) / 2];
+    const auto fitting =
+        std::partition_point(all.begin(), all.end(), [&](double w) { return w <= most; });
+    const double middle = fitting == all.begin()
+                              ? all[all.size() / 2]
+                              : all[static_cast<std::size_t>(fitting - all.begin()) / 2];
     for (std::size_t i = 0; i < powers_.size(); ++i) {
       if (!candidate(i)) continue;
       const double watts = full_watts(powers_[i]), limit = recording_.power_limit_w.value_or(0);
       const auto& unit = recording_.sources[i].description.identity.unit;
       if (const auto factor = middle > 0 ? thousand_of(watts / middle) : std::nullopt; factor)
-        reject(q_.sources[i], Rejection::wrong_unit,
-               fmt::format("{:.4g} W where the others say {:.4g} W: a factor of {:g}, so its unit is "
-                           "not {}",
-                           watts, middle, *factor, unit));
+        reject(
+            q_.sources[i], Rejection::wrong_unit,
+            fmt::format("{:.4g} W where the others say {:.4g} W: a factor of {:g}, so its unit is "
+                        "not {}",
+                        watts, middle, *factor, unit));
       else if (watts < 0 || (limit > 0 && watts > kMostOfLimit * limit))
         reject(q_.sources[i], Rejection::implausible,
                fmt::format("{:.4g} W cannot be true of a board with a limit of {:.4g} W", watts,
@@ -244,8 +251,7 @@ private:
       for (const auto j : in)
         if (i == j || agree(powers_[i], powers_[j])) group.push_back(j);
       const auto n = votes(group);
-      if (n > best_votes)
-        best_votes = n, best = group;
+      if (n > best_votes) best_votes = n, best = group;
     }
     std::vector<std::size_t> outside;
     for (const auto i : in)
@@ -263,8 +269,9 @@ private:
     for (std::size_t k = 0; k < group.size(); ++k) {
       bool repeated = false;
       for (std::size_t l = 0; l < k; ++l)
-        repeated = repeated || same_values(recording_.sources[group[k]], recording_.sources[group[l]],
-                                           powers_[group[k]], powers_[group[l]]);
+        repeated =
+            repeated || same_values(recording_.sources[group[k]], recording_.sources[group[l]],
+                                    powers_[group[k]], powers_[group[l]]);
       n += repeated ? 0 : 1;
     }
     return n;
@@ -279,8 +286,9 @@ private:
         if (worst.empty() || std::abs(off) > std::abs(most)) {
           most = off;
           worst = fmt::format("{:.1f} W at {} where {} says {:.1f} W ({:+.1f} %, allowed {:.1f} %)",
-                              p.watts, name_of(level), recording_.sources[other].description.identity.name,
-                              o->second.watts, 100 * off, 100 * tolerance(p, o->second));
+                              p.watts, name_of(level),
+                              recording_.sources[other].description.identity.name, o->second.watts,
+                              100 * off, 100 * tolerance(p, o->second));
         }
       }
     if (q_.sources[i].rejection == Rejection::one_second_average) return;
@@ -292,7 +300,8 @@ private:
   std::vector<Power> powers_;
 };
 
-// --- the choice ------------------------------------------------------------------------------------
+// --- the choice
+// ------------------------------------------------------------------------------------
 
 bool chosen(const SourceFindings& f, const SourceRecord& s) {
   return f.rejection == Rejection::none && s.description.identity.scope == "gpu";
@@ -361,8 +370,8 @@ void explain(const Recording& r, Qualification& q) {
 // Power from the buffer while one source was polled alone, against the quiet stretches around it.
 // Samples follow each other, so five of them count as one.
 void observe(const Recording& r, Qualification& q) {
-  const auto buffer = std::find_if(r.sources.begin(), r.sources.end(),
-                                   [](auto& s) { return s.is_buffer; });
+  const auto buffer =
+      std::find_if(r.sources.begin(), r.sources.end(), [](auto& s) { return s.is_buffer; });
   if (buffer == r.sources.end()) return;
   const auto points = buffer_points(*buffer);
   struct Mean {
@@ -386,11 +395,12 @@ void observe(const Recording& r, Qualification& q) {
     if (hit == q.sources.end() || r.phases[i - 1].polled != "nothing" ||
         r.phases[i + 1].polled != "nothing")
       continue;
-    const auto before = mean_in(r.phases[i - 1]), during = mean_in(p), after = mean_in(r.phases[i + 1]);
+    const auto before = mean_in(r.phases[i - 1]), during = mean_in(p),
+               after = mean_in(r.phases[i + 1]);
     if (!before || !during || !after) continue;
-    hit->observer = ObserverEffect{
-        during->mean - (before->mean + after->mean) / 2,
-        std::hypot(during->error, std::hypot(before->error, after->error) / 2)};
+    hit->observer =
+        ObserverEffect{during->mean - (before->mean + after->mean) / 2,
+                       std::hypot(during->error, std::hypot(before->error, after->error) / 2)};
   }
 }
 
@@ -437,8 +447,8 @@ Qualification qualify(const Recording& r) {
   choose(r, q);
   explain(r, q);
   observe(r, q);
-  const auto reference =
-      std::find_if(q.sources.begin(), q.sources.end(), [&](auto& f) { return f.name == q.primary; });
+  const auto reference = std::find_if(q.sources.begin(), q.sources.end(),
+                                      [&](auto& f) { return f.name == q.primary; });
   if (reference != q.sources.end()) {
     q.reference = q.primary;
     comparison.describe(static_cast<std::size_t>(reference - q.sources.begin()));

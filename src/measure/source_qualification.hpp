@@ -45,7 +45,8 @@ struct LevelPower {
 };
 
 struct ObserverEffect {
-  double watts = 0, error_w = 0; ///< power with this source polled minus without, one standard error
+  double watts = 0,
+         error_w = 0; ///< power with this source polled minus without, one standard error
 };
 
 struct SourceFindings {

@@ -32,19 +32,20 @@ Json to_json(const Recording& r) {
                       {"polled", p.polled}});
   for (const auto& s : r.sources) {
     const auto& d = s.description;
-    sources.push_back({{"name", d.identity.name},
-                       {"field", d.identity.field},
-                       {"scope", d.identity.scope},
-                       {"unit", d.identity.unit},
-                       {"quantity", d.quantity == meter::Quantity::power ? "power" : "energy_counter"},
-                       {"si_per_unit", d.si_per_unit},
-                       {"vendor", d.vendor},
-                       {"driver", d.driver},
-                       {"device", d.device},
-                       {"wraps_at", optional_integer(d.wraps_at)},
-                       {"is_buffer", s.is_buffer},
-                       {"readings", s.readings.size()},
-                       {"first_failure", s.first_failure}});
+    sources.push_back(
+        {{"name", d.identity.name},
+         {"field", d.identity.field},
+         {"scope", d.identity.scope},
+         {"unit", d.identity.unit},
+         {"quantity", d.quantity == meter::Quantity::power ? "power" : "energy_counter"},
+         {"si_per_unit", d.si_per_unit},
+         {"vendor", d.vendor},
+         {"driver", d.driver},
+         {"device", d.device},
+         {"wraps_at", optional_integer(d.wraps_at)},
+         {"is_buffer", s.is_buffer},
+         {"readings", s.readings.size()},
+         {"first_failure", s.first_failure}});
   }
   return {{"phases", phases},
           {"sources", sources},

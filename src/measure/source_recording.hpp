@@ -1,6 +1,7 @@
 // What was read from every source while the board was idle and loaded. In: readings with the host
-// time around each call, in labelled phases; out: the material that qualification is a pure function
-// of. Invariant: raw integers and statuses only; a failed reading keeps its status and has no value.
+// time around each call, in labelled phases; out: the material that qualification is a pure
+// function of. Invariant: raw integers and statuses only; a failed reading keeps its status and has
+// no value.
 #pragma once
 
 #include "core/json.hpp"
@@ -16,8 +17,8 @@ namespace hebe::measure {
 enum class Level { idle_without_context, idle, half, full, mixed };
 [[nodiscard]] std::string_view name_of(Level level);
 
-/// A stretch of one level of load. `polled` names what was read in it beside the buffer: everything,
-/// one source alone (what does reading it cost the board?), or nothing.
+/// A stretch of one level of load. `polled` names what was read in it beside the buffer:
+/// everything, one source alone (what does reading it cost the board?), or nothing.
 struct Phase {
   std::string name;
   Level level = Level::mixed;
@@ -30,8 +31,9 @@ struct Reading {
   std::int64_t before_ns = 0, after_ns = 0; ///< host monotonic time around the call
   std::optional<std::int64_t> raw;          ///< none: `status` says why
   std::optional<std::int64_t> source_us;    ///< its own time stamp
-  std::optional<std::int64_t> host_wall_us; ///< the host's wall clock after the call, where it counts
-  std::string status;                       ///< empty, or a refusal's code
+  std::optional<std::int64_t>
+      host_wall_us;   ///< the host's wall clock after the call, where it counts
+  std::string status; ///< empty, or a refusal's code
   bool operator==(const Reading&) const = default;
 };
 

@@ -108,13 +108,14 @@ void describe_buffer(SourceStatistics& out, const SourceRecord& s) {
   out.period_from = "own time stamps";
   std::size_t length = 0;
   for (auto r = s.readings.begin(); r != s.readings.end();) {
-    const auto end = std::find_if(r, s.readings.end(),
-                                  [&](auto& x) { return x.before_ns != r->before_ns; });
+    const auto end =
+        std::find_if(r, s.readings.end(), [&](auto& x) { return x.before_ns != r->before_ns; });
     const auto count = static_cast<std::size_t>(end - r);
     if (r->raw && count > length) {
       length = count;
-      const auto [low, high] = std::minmax_element(
-          r, end, [](auto& a, auto& b) { return a.source_us.value_or(0) < b.source_us.value_or(0); });
+      const auto [low, high] = std::minmax_element(r, end, [](auto& a, auto& b) {
+        return a.source_us.value_or(0) < b.source_us.value_or(0);
+      });
       out.buffer_length = count;
       out.buffer_span_s =
           static_cast<double>(high->source_us.value_or(0) - low->source_us.value_or(0)) * 1e-6;
@@ -127,8 +128,8 @@ void describe_buffer(SourceStatistics& out, const SourceRecord& s) {
 void describe_stamps(SourceStatistics& out, const SourceRecord& s) {
   std::vector<double> to_wall, to_mono;
   for (auto r = s.readings.begin(); r != s.readings.end();) {
-    const auto end = std::find_if(r, s.readings.end(),
-                                  [&](auto& x) { return x.before_ns != r->before_ns; });
+    const auto end =
+        std::find_if(r, s.readings.end(), [&](auto& x) { return x.before_ns != r->before_ns; });
     std::optional<std::int64_t> newest;
     for (auto x = r; x != end; ++x)
       if (x->source_us) newest = std::max(newest.value_or(*x->source_us), *x->source_us);
@@ -186,8 +187,8 @@ void describe_polling(SourceStatistics& out, const SourceRecord& s, std::span<co
     const auto& since = last_change.contains(&phase) ? last_change[&phase] : begin[&phase];
     if (since == 0) begin[&phase] = middle(a);
     const auto from = since == 0 ? middle(a) : since;
-    out.longest_age_s = std::max(out.longest_age_s.value_or(0),
-                                 static_cast<double>(middle(b) - from) * kNs);
+    out.longest_age_s =
+        std::max(out.longest_age_s.value_or(0), static_cast<double>(middle(b) - from) * kNs);
     if (*a.raw == *b.raw) {
       ++p.equal;
       return;
@@ -211,7 +212,8 @@ void describe_polling(SourceStatistics& out, const SourceRecord& s, std::span<co
   }
 }
 
-void describe_movement(SourceStatistics& out, const SourceRecord& s, std::span<const Phase> phases) {
+void describe_movement(SourceStatistics& out, const SourceRecord& s,
+                       std::span<const Phase> phases) {
   std::optional<std::int64_t> first;
   for (const auto& r : s.readings) {
     if (!r.raw) continue;
@@ -221,7 +223,8 @@ void describe_movement(SourceStatistics& out, const SourceRecord& s, std::span<c
   each_neighbours(s, phases, [&](const Reading& a, const Reading& b, const Phase& p) {
     if (*a.raw == *b.raw) return;
     (p.level == Level::idle || p.level == Level::idle_without_context ? out.moves_at_idle
-                                                                      : out.moves_under_load) = true;
+                                                                      : out.moves_under_load) =
+        true;
   });
   if (s.description.quantity != meter::Quantity::energy_counter) return;
   CounterBehaviour counter;
@@ -236,12 +239,14 @@ void describe_movement(SourceStatistics& out, const SourceRecord& s, std::span<c
 }
 
 // From the last step from idle into full load.
-void describe_settling(SourceStatistics& out, const SourceRecord& s, std::span<const Phase> phases) {
+void describe_settling(SourceStatistics& out, const SourceRecord& s,
+                       std::span<const Phase> phases) {
   if (s.description.quantity != meter::Quantity::power) return;
   const auto points = points_of(s, phases);
   for (std::size_t i = 1; i < phases.size(); ++i) {
     const auto& step = phases[i];
-    if (step.level != Level::full || phases[i - 1].level == Level::full || !reads(step, s)) continue;
+    if (step.level != Level::full || phases[i - 1].level == Level::full || !reads(step, s))
+      continue;
     const auto length = step.end_ns - step.begin_ns;
     double before = 0, n = 0, after = 0, m = 0;
     for (const auto& p : points) {
@@ -288,8 +293,8 @@ std::vector<Change> changes_of(const SourceRecord& s, std::span<const Phase> pha
   std::vector<Change> out;
   each_neighbours(s, phases, [&](const Reading& a, const Reading& b, const Phase&) {
     if (*a.raw != *b.raw)
-      out.push_back({middle(a) + (middle(b) - middle(a)) / 2, (middle(b) - middle(a)) / 2, *a.raw,
-                     *b.raw});
+      out.push_back(
+          {middle(a) + (middle(b) - middle(a)) / 2, (middle(b) - middle(a)) / 2, *a.raw, *b.raw});
   });
   return out;
 }
@@ -307,8 +312,8 @@ std::vector<Point> points_of(const SourceRecord& s, std::span<const Phase> phase
     if (changes[i].from != changes[i - 1].to || changes[i].to < changes[i].from) continue;
     const auto dt = static_cast<double>(changes[i].t_ns - changes[i - 1].t_ns) * kNs;
     if (dt > 0)
-      out.push_back({changes[i].t_ns,
-                     static_cast<double>(changes[i].to - changes[i].from) * si / dt});
+      out.push_back(
+          {changes[i].t_ns, static_cast<double>(changes[i].to - changes[i].from) * si / dt});
   }
   return out;
 }
@@ -348,7 +353,8 @@ std::optional<MeanPower> mean_power(const SourceRecord& s, std::span<const Phase
   double sum = 0, weight = 0, squares = 0, mean = 0;
   for (std::size_t i = 0; i + 1 < inside.size(); ++i) {
     const double dt = static_cast<double>(inside[i + 1].t_ns - inside[i].t_ns) * kNs;
-    const double value = s.is_buffer ? (inside[i].watts + inside[i + 1].watts) / 2 : inside[i].watts;
+    const double value =
+        s.is_buffer ? (inside[i].watts + inside[i + 1].watts) / 2 : inside[i].watts;
     sum += value * dt, weight += dt, mean += inside[i].watts;
   }
   const double n = static_cast<double>(inside.size() - 1);

@@ -42,11 +42,12 @@ struct SourceStatistics {
   std::size_t readings = 0, failed = 0;
   std::string failure; ///< the code of most failures
   std::optional<Spread> call_s, poll_s, period_s;
-  double unseen = 0; ///< share of intervals that hold several periods: an update gave the same value
+  double unseen =
+      0; ///< share of intervals that hold several periods: an update gave the same value
   std::string period_from; ///< "own time stamps", "readings of it alone", "readings among others"
   std::optional<std::int64_t> smallest_step;
-  std::optional<double> repeats; ///< share of readings equal to the one before, polled faster than it
-                                 ///< updates
+  std::optional<double> repeats; ///< share of readings equal to the one before, polled faster than
+                                 ///< it updates
   std::optional<double> zero_differences; ///< of a counter: the same as a share of 0 J
   std::optional<double> longest_age_s;    ///< the longest a value stood while it was read
   std::optional<std::size_t> buffer_length;

@@ -80,8 +80,7 @@ Result<std::int64_t> field_reading(const NvmlLibrary& n, const nvmlFieldValue_t&
     return f.value.uiVal;
   if (f.valueType == NVML_VALUE_TYPE_UNSIGNED_LONG_LONG)
     return static_cast<std::int64_t>(f.value.ullVal);
-  if (f.valueType == NVML_VALUE_TYPE_UNSIGNED_LONG)
-    return static_cast<std::int64_t>(f.value.ulVal);
+  if (f.valueType == NVML_VALUE_TYPE_UNSIGNED_LONG) return static_cast<std::int64_t>(f.value.ulVal);
   return refuse(RefusalCode::meter_implausible,
                 fmt::format("NVML field {} came with value type {}, required {}", f.fieldId,
                             static_cast<int>(f.valueType),
@@ -95,14 +94,13 @@ std::vector<Discovered> nvml_sources(const NvmlLibrary& n, nvmlDevice_t device,
   std::vector<Discovered> out;
   const auto add = [&](const char* name, std::string field, const char* scope, Quantity quantity,
                        Read read) {
-    SourceDescription d{
-        {name, std::move(field), scope, quantity == Quantity::power ? "mW" : "mJ"},
-        quantity,
-        1e-3,
-        board.vendor,
-        board.driver,
-        board.uuid,
-        std::nullopt};
+    SourceDescription d{{name, std::move(field), scope, quantity == Quantity::power ? "mW" : "mJ"},
+                        quantity,
+                        1e-3,
+                        board.vendor,
+                        board.driver,
+                        board.uuid,
+                        std::nullopt};
     out.push_back(
         {std::make_unique<NvmlSource>(std::move(d), clock, std::move(read)), name, std::nullopt});
   };
@@ -123,7 +121,8 @@ std::vector<Discovered> nvml_sources(const NvmlLibrary& n, nvmlDevice_t device,
       [&n, device]() -> Result<std::int64_t> {
         unsigned mw = 0;
         if (n.p_nvmlDeviceGetPowerUsage == nullptr)
-          return refuse(RefusalCode::meter_unsupported, "this driver has no nvmlDeviceGetPowerUsage");
+          return refuse(RefusalCode::meter_unsupported,
+                        "this driver has no nvmlDeviceGetPowerUsage");
         HEBE_CHECK(n.check(n.p_nvmlDeviceGetPowerUsage(device, &mw), "nvmlDeviceGetPowerUsage"));
         return mw;
       });

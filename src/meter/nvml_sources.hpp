@@ -1,6 +1,6 @@
-// NVML's single values as sources: energy counters and power fields, each under its own name. In: an
-// open board; out: one source a field or call. Invariant: a field's own status and value type are
-// looked at before its value, and the value must be possible.
+// NVML's single values as sources: energy counters and power fields, each under its own name. In:
+// an open board; out: one source a field or call. Invariant: a field's own status and value type
+// are looked at before its value, and the value must be possible.
 #pragma once
 
 #include "meter/discovered.hpp"

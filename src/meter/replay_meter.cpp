@@ -145,14 +145,13 @@ private:
 std::vector<Discovered> ReplayMeter::sources() {
   std::vector<Discovered> out;
   const auto add = [&](const char* name, Quantity quantity, std::int64_t Poll::*column) {
-    SourceDescription d{
-        {name, "stored poll", "gpu", quantity == Quantity::power ? "mW" : "mJ"},
-        quantity,
-        1e-3,
-        identity_.vendor,
-        identity_.driver,
-        identity_.uuid,
-        std::nullopt};
+    SourceDescription d{{name, "stored poll", "gpu", quantity == Quantity::power ? "mW" : "mJ"},
+                        quantity,
+                        1e-3,
+                        identity_.vendor,
+                        identity_.driver,
+                        identity_.uuid,
+                        std::nullopt};
     out.push_back({std::make_unique<Column>(*this, std::move(d), column), name, std::nullopt});
   };
   add("replay.counter.total_energy", Quantity::energy_counter, &Poll::energy_mj);

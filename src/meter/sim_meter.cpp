@@ -72,10 +72,12 @@ Result<std::vector<PowerSample>> SimMeter::read_power_samples(std::int64_t since
   std::vector<PowerSample> out;
   if (board_.active(FaultKind::samples_empty, now)) return out;
   // Another domain: time since the machine was started, as some drivers stamp.
-  const std::int64_t domain = board_.active(FaultKind::samples_foreign_clock, now) ? 4'321'000'000 : 0;
-  if (domain != 0) since = since > 0 ? since + board_.clock().wall_us() -
-                                           (now - board_.start()).count() / 1000 - domain
-                                     : 0;
+  const std::int64_t domain =
+      board_.active(FaultKind::samples_foreign_clock, now) ? 4'321'000'000 : 0;
+  if (domain != 0)
+    since = since > 0
+                ? since + board_.clock().wall_us() - (now - board_.start()).count() / 1000 - domain
+                : 0;
   const auto jump = board_.active(FaultKind::clock_jump, now);
   if (jump && !jumped_) board_.clock().jump_wall(kClockJump);
   jumped_ = jump.has_value();

@@ -22,7 +22,8 @@ struct MeterModel {
   // Single power fields: cached for 100 ms each at its own phase, 1 ms a call.
   Nanos field_period = std::chrono::milliseconds(100), field_cost = std::chrono::milliseconds(1);
   Nanos instant_averaging = std::chrono::milliseconds(25);
-  Nanos instant_phase = std::chrono::milliseconds(37), average_phase = std::chrono::milliseconds(71);
+  Nanos instant_phase = std::chrono::milliseconds(37),
+        average_phase = std::chrono::milliseconds(71);
 };
 
 class SimMeter final : public BoardMeter {
