@@ -5,12 +5,12 @@
 
 namespace hebe::meter {
 
-Status can_be_true(Quantity quantity, double si_value, std::string_view field) {
+Status can_be_true(Quantity quantity, double in_si, std::string_view field) {
   constexpr double kMostWatts = 1e7, kMostJoules = kMostWatts * 30 * 365.25 * 86400;
   const bool power = quantity == Quantity::power;
-  if (si_value >= 0 && si_value <= (power ? kMostWatts : kMostJoules)) return {};
+  if (in_si >= 0 && in_si <= (power ? kMostWatts : kMostJoules)) return {};
   return refuse(RefusalCode::meter_implausible,
-                fmt::format("{:.3g} {} cannot be true of any board", si_value, power ? "W" : "J"),
+                fmt::format("{:.3g} {} cannot be true of any board", in_si, power ? "W" : "J"),
                 "the driver answered with another type or unit than it documents: use another "
                 "source, or another driver",
                 std::string(field));

@@ -19,6 +19,6 @@ struct Discovered {
 
 /// What no board can say, whatever it is: a negative value, a power beyond 10 MW, or an
 /// energy that 10 MW need 30 years for (another member of a union was read): meter_implausible.
-[[nodiscard]] Status can_be_true(Quantity quantity, double si_value, std::string_view field);
+[[nodiscard]] Status can_be_true(Quantity quantity, double in_si, std::string_view field);
 
 } // namespace hebe::meter
