@@ -171,6 +171,18 @@ TEST(SourceQualification, without_its_buffer_the_board_falls_back_to_the_instant
   EXPECT_EQ(q.cross_check, kCounter);
 }
 
+TEST(SourceQualification, one_counter_under_three_names_has_one_voice) {
+  auto r = test::probed(1, {"meter_lies@0"});
+  std::erase_if(r.sources, [](auto& s) {
+    const auto& n = s.description.identity.name;
+    return n == kAverage || n == "sim.call.power_usage";
+  });
+  const auto q = qualify(r); // two power sources against three names of a counter
+  EXPECT_EQ(q.primary, kBuffer);
+  for (const char* name : {kCounter, "sim.field.energy", "sim.call.total_energy"})
+    EXPECT_EQ(named(q, name).rejection, Rejection::lies) << name;
+}
+
 TEST(SourceQualification, two_sources_that_disagree_are_both_rejected) {
   auto r = test::probed(1, {"meter_lies@0"});
   std::erase_if(r.sources, [](auto& s) {
