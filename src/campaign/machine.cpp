@@ -15,13 +15,27 @@
 namespace hebe::campaign {
 namespace {
 
-Result<gpu::DeviceInfo> choose(std::vector<gpu::DeviceInfo> devices, const std::string& selector) {
+// "GPU-5d3a" where one board alone begins so, as CUDA_VISIBLE_DEVICES takes it; of several, none.
+std::vector<gpu::DeviceInfo>::const_iterator
+by_short_uuid(const std::vector<gpu::DeviceInfo>& devices, const std::string& selector) {
+  constexpr std::size_t kShortest = 6; // "GPU-" and two digits
+  if (!selector.starts_with("GPU-") || selector.size() < kShortest) return devices.end();
+  const auto begins = [&](const gpu::DeviceInfo& d) { return d.uuid.starts_with(selector); };
+  if (std::count_if(devices.begin(), devices.end(), begins) != 1) return devices.end();
+  return std::find_if(devices.begin(), devices.end(), begins);
+}
+
+} // namespace
+
+Result<gpu::DeviceInfo> choose_device(std::vector<gpu::DeviceInfo> devices,
+                                      const std::string& selector) {
   std::sort(devices.begin(), devices.end(),
             [](auto& a, auto& b) { return a.pci_bus_id < b.pci_bus_id; });
   std::size_t index = devices.size();
   const auto [end, ec] = std::from_chars(selector.data(), selector.data() + selector.size(), index);
   const bool is_index = ec == std::errc{} && end == selector.data() + selector.size();
   std::string all;
+  if (const auto hit = by_short_uuid(devices, selector); hit != devices.end()) return *hit;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto& d = devices[i];
     if (selector == "auto" || (is_index && i == index) || d.uuid == selector ||
@@ -30,9 +44,12 @@ Result<gpu::DeviceInfo> choose(std::vector<gpu::DeviceInfo> devices, const std::
     all += fmt::format("{}{} ({}, {})", all.empty() ? "" : ", ", i, d.uuid, d.pci_bus_id);
   }
   return refuse(RefusalCode::no_device, fmt::format("no GPU is \"{}\"", selector),
-                all.empty() ? "there is none here: use --device sim" : "present: " + all,
+                all.empty() ? "there is none here: use --device sim"
+                            : "present: " + all + "; CUDA_VISIBLE_DEVICES may hide others",
                 "--device");
 }
+
+namespace {
 
 bool names_sim(std::string_view selector) {
   return selector == "sim" || selector.starts_with("sim:");
@@ -94,7 +111,7 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
   if (!request.faults.empty())
     return refuse(RefusalCode::bad_argument, "faults can be injected into the simulated GPU only",
                   "use --device sim", "--sim-fault");
-  HEBE_TRY(machine->info_, choose(std::move(*devices), request.selector));
+  HEBE_TRY(machine->info_, choose_device(std::move(*devices), request.selector));
   machine->clock_ = std::make_unique<RealClock>();
   HEBE_TRY(machine->meter_, meter::open_nvml_meter(machine->info_.uuid, machine->info_.pci_bus_id,
                                                    *machine->clock_));

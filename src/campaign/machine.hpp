@@ -10,12 +10,18 @@
 namespace hebe::campaign {
 
 struct MachineRequest {
-  std::string selector =
-      "auto";             ///< auto | sim | sim:<n> | <uuid> | <pci id> | <index in PCI order>
-  std::uint64_t seed = 0; ///< of the simulated board
+  std::string selector = "auto"; ///< auto | sim | sim:<n> | <uuid> | <unique beginning of one> |
+                                 ///< <pci id> | <index in PCI order>
+  std::uint64_t seed = 0;        ///< of the simulated board
   gpu::BoardModel model;
   std::vector<gpu::Fault> faults;
 };
+
+/// One of the devices that CUDA shows (CUDA_VISIBLE_DEVICES may hide some): auto is the first in
+/// PCI order; by index in that order, UUID, the unique beginning of one, or PCI id. no_device lists
+/// what is there.
+[[nodiscard]] Result<gpu::DeviceInfo> choose_device(std::vector<gpu::DeviceInfo> devices,
+                                                    const std::string& selector);
 
 class Machine {
 public:

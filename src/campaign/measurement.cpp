@@ -2,23 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 namespace hebe::campaign {
 namespace {
-
-// With our context open and nobody else on the board, the one process listed is ours, whatever its
-// number is in the meter's eyes. None: the meter cannot see processes, and the record says so.
-Result<std::set<std::int64_t>> find_ourselves(Machine& machine) {
-  HEBE_TRY(const auto processes, machine.meter().processes());
-  if (processes.size() > 1)
-    return refuse(RefusalCode::gpu_busy,
-                  fmt::format("{} processes use the GPU just after it was free", processes.size()),
-                  "end them, or choose another --device", machine.meter().board().uuid);
-  std::set<std::int64_t> own;
-  for (const auto& p : processes) own.insert(p.pid);
-  return own;
-}
 
 Json environment_of(const Machine& machine, const Circumstances& c) {
   std::vector<Fact> facts = evidence::build_facts();
@@ -58,6 +43,17 @@ Status board_is_free(Machine& machine) {
                 "end them, or choose another --device", meter.board().uuid);
 }
 
+Result<std::set<std::int64_t>> our_processes(Machine& machine) {
+  HEBE_TRY(const auto processes, machine.meter().processes());
+  if (processes.size() > 1)
+    return refuse(RefusalCode::gpu_busy,
+                  fmt::format("{} processes use the GPU just after it was free", processes.size()),
+                  "end them, or choose another --device", machine.meter().board().uuid);
+  std::set<std::int64_t> own;
+  for (const auto& p : processes) own.insert(p.pid);
+  return own;
+}
+
 Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::string& plan_id,
                                        const PreparedArms& prepared, Machine& machine,
                                        const BoardLease& lease, const Circumstances& circumstances,
@@ -77,7 +73,7 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   HEBE_CHECK(board_is_free(machine)); // again: preparing took a while
   HEBE_TRY(auto* device, machine.device());
   measure::Supervision supervision{may_continue, callbacks.progress, {}};
-  HEBE_TRY(supervision.own_pids, find_ourselves(machine));
+  HEBE_TRY(supervision.own_pids, our_processes(machine));
   const auto &a = prepared.arm(0), &b = prepared.arm(1);
   HEBE_TRY(auto workload, measure::Workload::make(*device, {&a.compiled, &b.compiled},
                                                   {&a.expected, &b.expected}));

@@ -10,6 +10,7 @@
 #include "measure/experiment.hpp"
 
 #include <functional>
+#include <set>
 
 namespace hebe::campaign {
 
@@ -33,6 +34,10 @@ struct Circumstances {
 /// Before our own context exists, so that every process on the board is somebody else's: gpu_busy,
 /// mig_enabled.
 [[nodiscard]] Status board_is_free(Machine& machine);
+/// With our context open and nobody else on the board, the one process listed is ours, whatever its
+/// number is in the meter's eyes: gpu_busy when there are more. None: the meter cannot see
+/// processes.
+[[nodiscard]] Result<std::set<std::int64_t>> our_processes(Machine& machine);
 
 [[nodiscard]] Result<evidence::RunParts>
 measure_job(const measure::Plan& plan, const std::string& plan_id, const PreparedArms& prepared,

@@ -56,6 +56,8 @@ struct Command {
 [[nodiscard]] Command dataset_verify_command();
 [[nodiscard]] Command analysis_verify_command();
 [[nodiscard]] Command catalog_rebuild_command();
+[[nodiscard]] Command probe_meter_command();
+[[nodiscard]] Command probe_response_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);

@@ -49,6 +49,7 @@ enum class ExitCode : int {
   X(meter_empty, unfit_environment, "the meter returned no samples")                               \
   X(meter_gap, unfit_environment, "the samples have a gap over the tier's limit")                  \
   X(meter_implausible, unfit_environment, "a reading cannot be true of this board")                \
+  X(meter_not_qualified, unfit_environment, "the board's meter has no qualification that holds")   \
   X(meter_disagreement, unfit_environment, "two sources disagree beyond their stated error")       \
   X(clock_jump, unfit_environment, "the host's wall clock jumped against its monotonic clock")     \
   X(throttled, unfit_environment, "the GPU throttled for a reason that voids the measurement")     \

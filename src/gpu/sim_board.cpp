@@ -7,7 +7,7 @@
 
 namespace hebe::gpu {
 namespace {
-constexpr std::array<std::pair<std::string_view, FaultKind>, 26> kFaultNames = {{
+constexpr std::array<std::pair<std::string_view, FaultKind>, 35> kFaultNames = {{
     {"counter_frozen", FaultKind::counter_frozen},
     {"counter_backwards", FaultKind::counter_backwards},
     {"counter_reset", FaultKind::counter_reset},
@@ -17,6 +17,15 @@ constexpr std::array<std::pair<std::string_view, FaultKind>, 26> kFaultNames = {
     {"samples_gap", FaultKind::samples_gap},
     {"samples_implausible", FaultKind::samples_implausible},
     {"samples_unsupported", FaultKind::samples_unsupported},
+    {"counter_wraps", FaultKind::counter_wraps},
+    {"samples_zero", FaultKind::samples_zero},
+    {"samples_foreign_clock", FaultKind::samples_foreign_clock},
+    {"field_frozen", FaultKind::field_frozen},
+    {"field_stale", FaultKind::field_stale},
+    {"field_lies", FaultKind::field_lies},
+    {"field_wrong_unit", FaultKind::field_wrong_unit},
+    {"field_implausible", FaultKind::field_implausible},
+    {"field_denied", FaultKind::field_denied},
     {"temperature_unsupported", FaultKind::temperature_unsupported},
     {"meter_lies", FaultKind::meter_lies},
     {"nvml_lost", FaultKind::nvml_lost},

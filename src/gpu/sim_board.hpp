@@ -55,6 +55,15 @@ enum class FaultKind {
   samples_gap,         ///< one second of samples is missing
   samples_implausible, ///< a union member read as the wrong type: 4.99e18 mW
   samples_unsupported,
+  counter_wraps,         ///< it restarts at 0 after 2^32 mJ, a width that nobody declared
+  samples_zero,          ///< the sample buffer holds zeros
+  samples_foreign_clock, ///< samples are stamped with another clock than the host's
+  field_frozen,          ///< the instant power field stops moving
+  field_stale,           ///< it moves every 3 s only
+  field_lies,            ///< it reads 30 % high
+  field_wrong_unit,      ///< it answers in µW where mW are documented
+  field_implausible,     ///< a union member read as the wrong type: 4.99e18 mW
+  field_denied,          ///< the driver answers NO_PERMISSION
   temperature_unsupported,
   meter_lies,      ///< the counter runs 30 % fast
   nvml_lost,       ///< every call answers GPU_IS_LOST

@@ -65,6 +65,8 @@ struct GpuProcess {
   std::string name; ///< empty when the driver or the host does not tell
 };
 
+struct Discovered; // meter/discovered.hpp
+
 class BoardMeter {
 public:
   virtual ~BoardMeter() = default;
@@ -83,6 +85,9 @@ public:
   /// Uncorrected ECC errors since the driver was loaded, and Xid events since the meter was opened.
   [[nodiscard]] virtual Result<std::int64_t> uncorrected_errors() = 0;
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> new_xid_events() = 0;
+  /// Every single value that this board tells of its power or energy, beside the buffer; the meter
+  /// must outlive them. None, unless a kind of board says otherwise.
+  [[nodiscard]] virtual std::vector<Discovered> sources();
   /// Limits, modes, clocks and counters for the environment record, under "board.".
   [[nodiscard]] virtual std::vector<Fact> facts() = 0;
 };

@@ -3,7 +3,7 @@
 // nothing found is passed over in silence, and one source that fails costs no other.
 #pragma once
 
-#include "meter/source.hpp"
+#include "meter/discovered.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -13,13 +13,6 @@
 #include <vector>
 
 namespace hebe::meter {
-
-/// What was found. Exactly one of `source` and `unusable` is set.
-struct Discovered {
-  std::unique_ptr<Source> source;
-  std::string name; ///< unique in one discovery; boards by PCI id, never by index
-  std::optional<Refusal> unusable;
-};
 
 /// perf_event_open for one event on one CPU: a descriptor, or -errno.
 using PerfOpen = std::function<int(std::uint32_t type, std::uint64_t config, int cpu)>;

@@ -27,6 +27,8 @@ namespace hebe::meter {
 #define HEBE_NVML_OPTIONAL(X)                                                                      \
   X(nvmlDeviceGetSamples, "nvmlDeviceGetSamples")                                                  \
   X(nvmlDeviceGetFieldValues, "nvmlDeviceGetFieldValues")                                          \
+  X(nvmlDeviceGetTotalEnergyConsumption, "nvmlDeviceGetTotalEnergyConsumption")                    \
+  X(nvmlDeviceGetPowerUsage, "nvmlDeviceGetPowerUsage")                                            \
   X(nvmlDeviceGetCurrentClocksEventReasons, "nvmlDeviceGetCurrentClocksThrottleReasons")           \
   X(nvmlDeviceGetMaxClockInfo, "nvmlDeviceGetMaxClockInfo")                                        \
   X(nvmlDeviceGetApplicationsClock, "nvmlDeviceGetApplicationsClock")                              \

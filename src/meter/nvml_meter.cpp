@@ -1,6 +1,9 @@
 #include "meter/nvml_meter.hpp"
 
+#include "meter/discovered.hpp"
+
 #include "meter/nvml_library.hpp"
+#include "meter/nvml_sources.hpp"
 
 #include <fmt/format.h>
 
@@ -200,6 +203,9 @@ public:
     return out;
   }
 
+  [[nodiscard]] std::vector<Discovered> sources() override {
+    return nvml_sources(n_, device_, identity_, clock_);
+  }
   [[nodiscard]] std::vector<Fact> facts() override;
 
 private:

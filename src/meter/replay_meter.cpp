@@ -1,6 +1,7 @@
 #include "meter/replay_meter.hpp"
 
 #include "core/files.hpp"
+#include "meter/discovered.hpp"
 
 #include <fmt/format.h>
 
@@ -68,7 +69,8 @@ Result<std::unique_ptr<ReplayMeter>> ReplayMeter::open(const std::filesystem::pa
     double t = 0;
     Poll p{};
     if (!number(cells[0], t) || !number(cells[2], p.average_mw) ||
-        !number(cells[3], p.instant_mw) || !number(cells[5], p.energy_mj))
+        !number(cells[3], p.instant_mw) || !number(cells[4], p.usage_mw) ||
+        !number(cells[5], p.energy_mj))
       return false;
     if (first < 0) first = t;
     p.at = clock.now() + to_nanos(Seconds(t - first));
@@ -102,10 +104,9 @@ Result<std::vector<PowerSample>> ReplayMeter::read_power_samples(std::int64_t si
 Result<Boundary> ReplayMeter::read_boundary() {
   Boundary b;
   b.before = b.after = clock_.now();
-  const auto next = std::upper_bound(polls_.begin(), polls_.end(), b.before,
-                                     [](Instant t, const Poll& p) { return t < p.at; });
-  if (next == polls_.begin()) return not_in_trace("row this early");
-  const auto& p = *(next - 1);
+  const auto* at = poll_at(b.before);
+  if (at == nullptr) return not_in_trace("row this early");
+  const auto& p = *at;
   b.energy_mj = p.energy_mj;
   b.power_average_mw = p.average_mw;
   b.temperature_c = not_in_trace("temperature");
@@ -115,6 +116,49 @@ Result<Boundary> ReplayMeter::read_boundary() {
                 not_in_trace("throttle times"), not_in_trace("throttle times"),
                 not_in_trace("throttle times")};
   return b;
+}
+
+const ReplayMeter::Poll* ReplayMeter::poll_at(Instant t) const {
+  const auto next = std::upper_bound(polls_.begin(), polls_.end(), t,
+                                     [](Instant at, const Poll& p) { return at < p.at; });
+  return next == polls_.begin() ? nullptr : &*(next - 1);
+}
+
+class ReplayMeter::Column final : public Source {
+public:
+  Column(const ReplayMeter& meter, SourceDescription description, std::int64_t Poll::*column)
+      : meter_(meter), description_(std::move(description)), column_(column) {}
+  [[nodiscard]] const SourceDescription& description() const override { return description_; }
+  [[nodiscard]] Result<SourceReading> read() override {
+    const auto now = meter_.clock_.now();
+    const auto* poll = meter_.poll_at(now);
+    if (poll == nullptr) return not_in_trace("row this early");
+    return SourceReading{poll->*column_, now, now, std::nullopt};
+  }
+
+private:
+  const ReplayMeter& meter_;
+  SourceDescription description_;
+  std::int64_t Poll::*column_;
+};
+
+std::vector<Discovered> ReplayMeter::sources() {
+  std::vector<Discovered> out;
+  const auto add = [&](const char* name, Quantity quantity, std::int64_t Poll::*column) {
+    SourceDescription d{{name, "stored poll", "gpu", quantity == Quantity::power ? "mW" : "mJ"},
+                        quantity,
+                        1e-3,
+                        identity_.vendor,
+                        identity_.driver,
+                        identity_.uuid,
+                        std::nullopt};
+    out.push_back({std::make_unique<Column>(*this, std::move(d), column), name, std::nullopt});
+  };
+  add("replay.counter.total_energy", Quantity::energy_counter, &Poll::energy_mj);
+  add("replay.field.power_average", Quantity::power, &Poll::average_mw);
+  add("replay.field.power_instant", Quantity::power, &Poll::instant_mw);
+  add("replay.call.power_usage", Quantity::power, &Poll::usage_mw);
+  return out;
 }
 
 Result<Watts> ReplayMeter::power_limit() { return not_in_trace("power limit"); }

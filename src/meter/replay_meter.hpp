@@ -34,6 +34,8 @@ public:
   [[nodiscard]] Result<std::vector<std::int64_t>> new_xid_events() override {
     return std::vector<std::int64_t>{};
   }
+  /// The polled columns: average, instant and usage power, and the counter.
+  [[nodiscard]] std::vector<Discovered> sources() override;
   [[nodiscard]] std::vector<Fact> facts() override { return {}; }
 
   /// The trace's own marks (idle, load, …): tag and the half-open span of instants it covers.
@@ -47,8 +49,10 @@ private:
   explicit ReplayMeter(Clock& clock) : clock_(clock) {}
   struct Poll {
     Instant at;
-    std::int64_t average_mw, instant_mw, energy_mj;
+    std::int64_t average_mw, instant_mw, usage_mw, energy_mj;
   };
+  class Column;
+  [[nodiscard]] const Poll* poll_at(Instant t) const;
   Clock& clock_;
   BoardIdentity identity_{"replay",   "stored trace", "REPLAY",
                           "replay:0", "as recorded",  Provenance::simulated};

@@ -1,5 +1,7 @@
 #include "meter/sim_meter.hpp"
 
+#include "meter/discovered.hpp"
+
 #include "core/philox.hpp"
 
 #include <algorithm>
@@ -9,6 +11,7 @@ namespace {
 using gpu::FaultKind;
 constexpr std::uint64_t kNoiseStream = 0x3e7e5;
 constexpr Nanos kClockJump = std::chrono::seconds(2);
+constexpr std::int64_t kFull = 1LL << 32;
 constexpr std::int64_t kCounterBase = 2'857'338; // a counter runs since the driver was loaded
 
 std::unexpected<Refusal> unsupported(std::string call) {
@@ -49,6 +52,7 @@ Instant SimMeter::sample_instant(std::int64_t index) const {
 }
 
 std::int64_t SimMeter::sample_mw(std::int64_t index, Instant at) const {
+  if (board_.active(FaultKind::samples_zero, at)) return 0;
   if (board_.active(FaultKind::samples_implausible, at)) return 4'991'201'436'214'789'335;
   if (auto fault = board_.active(FaultKind::samples_frozen, at)) {
     at = board_.start() + to_nanos(fault->after);
@@ -67,6 +71,13 @@ Result<std::vector<PowerSample>> SimMeter::read_power_samples(std::int64_t since
     return unsupported("nvmlDeviceGetSamples(NVML_TOTAL_POWER_SAMPLES)");
   std::vector<PowerSample> out;
   if (board_.active(FaultKind::samples_empty, now)) return out;
+  // Another domain: time since the machine was started, as some drivers stamp.
+  const std::int64_t domain =
+      board_.active(FaultKind::samples_foreign_clock, now) ? 4'321'000'000 : 0;
+  if (domain != 0)
+    since = since > 0
+                ? since + board_.clock().wall_us() - (now - board_.start()).count() / 1000 - domain
+                : 0;
   const auto jump = board_.active(FaultKind::clock_jump, now);
   if (jump && !jumped_) board_.clock().jump_wall(kClockJump);
   jumped_ = jump.has_value();
@@ -87,6 +98,9 @@ Result<std::vector<PowerSample>> SimMeter::read_power_samples(std::int64_t since
       wall -= kClockJump.count() / 1000; // stamped before the step
     if (wall > since) out.push_back({wall, sample_mw(index, at)});
   }
+  if (domain != 0)
+    for (auto& s : out)
+      s.wall_us -= board_.clock().wall_us() - (now - board_.start()).count() / 1000 - domain;
   std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.wall_us < b.wall_us; });
   return out;
 }
@@ -107,6 +121,12 @@ Result<std::int64_t> SimMeter::counter_mj(Instant now) const {
     const auto from = board_.start() + to_nanos(lie->after);
     return kCounterBase + mj(board_.start(), from) + mj(from, tick) * 13 / 10;
   }
+  // A register of 32 bits that nobody declared: it restarts at 0 where it is full, at that second.
+  for (const auto& fault : board_.faults())
+    if (fault.kind == FaultKind::counter_wraps) {
+      const auto full = board_.start() + to_nanos(fault.after);
+      return tick < full ? kFull - mj(tick, full) : mj(full, tick);
+    }
   const std::int64_t lost = board_.active(FaultKind::counter_backwards, now) ? 5'000'000 : 0;
   return kCounterBase + mj(board_.start(), tick) - lost;
 }

@@ -19,6 +19,11 @@ struct MeterModel {
   Watts sample_noise{0.35};
   Nanos counter_period = std::chrono::milliseconds(100);
   Nanos call_cost = std::chrono::milliseconds(5);
+  // Single power fields: cached for 100 ms each at its own phase, 1 ms a call.
+  Nanos field_period = std::chrono::milliseconds(100), field_cost = std::chrono::milliseconds(1);
+  Nanos instant_averaging = std::chrono::milliseconds(25);
+  Nanos instant_phase = std::chrono::milliseconds(37),
+        average_phase = std::chrono::milliseconds(71);
 };
 
 class SimMeter final : public BoardMeter {
@@ -38,12 +43,16 @@ public:
   [[nodiscard]] Result<std::vector<std::int64_t>> new_xid_events() override {
     return std::vector<std::int64_t>{};
   }
+  [[nodiscard]] std::vector<Discovered> sources() override;
   [[nodiscard]] std::vector<Fact> facts() override;
 
 private:
   [[nodiscard]] Instant sample_instant(std::int64_t index) const;
   [[nodiscard]] std::int64_t sample_mw(std::int64_t index, Instant at) const;
   [[nodiscard]] Result<std::int64_t> counter_mj(Instant now) const;
+  [[nodiscard]] Instant field_tick(Instant now, Nanos period, Nanos phase) const;
+  [[nodiscard]] Result<std::int64_t> instant_mw(Instant now) const;
+  [[nodiscard]] Result<std::int64_t> average_mw(Instant now) const;
   [[nodiscard]] Status alive() const;
   gpu::SimBoard& board_;
   BoardIdentity identity_;

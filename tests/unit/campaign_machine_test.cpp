@@ -71,5 +71,41 @@ TEST(Machine, faults_reach_the_simulated_board) {
   EXPECT_EQ(m->sim_board()->seed(), 17U);
 }
 
+gpu::DeviceInfo device_named(const char* uuid, const char* pci) {
+  gpu::DeviceInfo d;
+  d.uuid = uuid, d.pci_bus_id = pci;
+  return d;
+}
+// As CUDA lists them: not in PCI order.
+std::vector<gpu::DeviceInfo> three_boards() {
+  return {device_named("GPU-5d3a0000-0000-0000-0000-000000000003", "0000:9b:00.0"),
+          device_named("GPU-5d3b0000-0000-0000-0000-000000000001", "0000:1b:00.0"),
+          device_named("GPU-77770000-0000-0000-0000-000000000002", "0000:3b:00.0")};
+}
+
+TEST(ChooseDevice, an_index_uuid_unique_short_uuid_or_pci_id_names_one_board) {
+  for (const auto& [selector, pci] : {std::pair("auto", "0000:1b:00.0"),
+                                      {"0", "0000:1b:00.0"},
+                                      {"2", "0000:9b:00.0"},
+                                      {"GPU-77770000-0000-0000-0000-000000000002", "0000:3b:00.0"},
+                                      {"GPU-77", "0000:3b:00.0"},
+                                      {"GPU-5d3b", "0000:1b:00.0"},
+                                      {"00000000:9B:00.0", "0000:9b:00.0"}})
+    EXPECT_EQ(choose_device(three_boards(), selector)->pci_bus_id, pci) << selector;
+}
+
+TEST(ChooseDevice, an_unknown_or_ambiguous_one_is_refused_with_what_is_there) {
+  for (const char* selector :
+       {"3", "-1", "1x", "GPU-5d3", "GPU-", "5d3b", "GPU-88", "0000:99:00.0", ""}) {
+    const auto d = choose_device(three_boards(), selector);
+    ASSERT_FALSE(d) << selector;
+    EXPECT_EQ(d.error().code, RefusalCode::no_device);
+    EXPECT_NE(d.error().next.find("0 (GPU-5d3b0000-0000-0000-0000-000000000001, 0000:1b:00.0)"),
+              std::string::npos)
+        << d.error().next;
+    EXPECT_NE(d.error().next.find("CUDA_VISIBLE_DEVICES"), std::string::npos);
+  }
+}
+
 } // namespace
 } // namespace hebe::campaign

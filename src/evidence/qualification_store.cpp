@@ -1,0 +1,232 @@
+#include "evidence/qualification_store.hpp"
+
+#include "core/build_identity.hpp"
+#include "core/files.hpp"
+#include "core/schema.hpp"
+#include "core/sha256.hpp"
+#include "evidence/run_tree.hpp"
+#include "evidence/source_readings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hebe::evidence {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::uint64_t kMostBytes = 256ULL << 20;
+
+std::string schema_of(QualificationKind kind) {
+  return fmt::format("hebe.qualification.{}/1", name_of(kind));
+}
+
+// Immutable and named by content: what is there already is the same, or it is damaged.
+Result<bool> write_once(const fs::path& file, std::string_view bytes) {
+  std::error_code ec;
+  if (!fs::exists(fs::symlink_status(file, ec))) {
+    HEBE_CHECK(make_directories(file.parent_path()));
+    HEBE_CHECK(write_file_whole(file, bytes));
+    return false;
+  }
+  HEBE_TRY(const auto there, read_record(file, kMostBytes));
+  if (there.bytes != bytes)
+    return refuse(RefusalCode::digest_mismatch, "another content lies under this content's name",
+                  "move it away; it is damaged", file.string());
+  return true;
+}
+
+std::vector<std::string> ids(const DataRoot& root, QualificationKind kind) {
+  std::vector<std::string> out;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(qualifications_folder(root, kind), ec))
+    if (const auto& p = entry.path(); p.extension() == ".json" && p.stem().string().size() == 64)
+      out.push_back(p.stem().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<StoredQualification> load_id(const DataRoot& root, QualificationKind kind,
+                                    const std::string& id) {
+  StoredQualification s;
+  s.file = qualifications_folder(root, kind) / (id + ".json");
+  s.id = id;
+  s.existed = true;
+  HEBE_TRY(const auto bytes, read_record(s.file, kMostBytes));
+  auto text = bytes.bytes;
+  if (text.ends_with('\n')) text.pop_back();
+  if (sha256_hex(text) != id || text.size() + 1 != bytes.bytes.size())
+    return refuse(RefusalCode::digest_mismatch, "its content id is " + sha256_hex(text),
+                  "restore the qualification from a copy, or probe again", s.file.string());
+  HEBE_TRY(s.json, parse_json(text, s.file.string()));
+  HEBE_CHECK(check_schema(s.json, schema_of(kind), s.file.string()));
+  return s;
+}
+
+std::string when_of(const Json& j) {
+  return j.at("when").is_null() ? std::string() : j.at("when").get<std::string>();
+}
+
+} // namespace
+
+std::string_view name_of(QualificationKind kind) {
+  return kind == QualificationKind::meter ? "meter" : "response";
+}
+
+fs::path qualifications_folder(const DataRoot& root, QualificationKind kind) {
+  return root.path() / "qualifications" / name_of(kind);
+}
+
+Result<StoredQualification> store_qualification(const DataRoot& root, QualificationKind kind,
+                                                const QualificationParts& p) {
+  HEBE_TRY(const auto readings, readings_parquet(p.recording));
+  const auto digest = sha256_hex(readings);
+  std::size_t rows = 0;
+  for (const auto& s : p.recording.sources) rows += s.readings.size();
+  const auto& b = p.subject;
+  StoredQualification s;
+  s.json = {
+      {"schema", schema_of(kind)},
+      {"provenance", p.provenance},
+      {"when", p.when ? Json(*p.when) : Json(nullptr)},
+      {"hebe_version", kVersion},
+      {"board",
+       {{"vendor", b.vendor}, {"name", b.name}, {"uuid", b.uuid}, {"pci_bus_id", b.pci_bus_id}}},
+      {"driver", b.driver},
+      {"boot", b.boot},
+      {"load", p.load},
+      {"recording", measure::to_json(p.recording)},
+      {"readings",
+       {{"path", "artifacts/" + digest + ".parquet"},
+        {"sha256", digest},
+        {"bytes", readings.size()},
+        {"rows", rows}}},
+      {"findings", p.findings}};
+  HEBE_CHECK(check_schema(s.json, schema_of(kind), "the qualification"));
+  HEBE_TRY(const auto text, canonical_json(s.json));
+  s.id = sha256_hex(text);
+  s.file = qualifications_folder(root, kind) / (s.id + ".json");
+  const auto raw = root.path() / "artifacts" / (digest + ".parquet");
+  for (const auto& file : {s.file, raw}) HEBE_CHECK(check_inside(root.path(), file));
+  // The readings first: a qualification never names what is not there.
+  HEBE_TRY([[maybe_unused]] const auto had, write_once(raw, readings));
+  HEBE_TRY(s.existed, write_once(s.file, text + "\n"));
+  return s;
+}
+
+Result<StoredQualification> load_qualification(const DataRoot& root, QualificationKind kind,
+                                               const std::string& name) {
+  std::vector<std::string> hits;
+  for (const auto& id : ids(root, kind))
+    if (id.find(name) != std::string::npos) hits.push_back(id);
+  if (hits.empty())
+    return refuse(RefusalCode::not_found,
+                  name.empty()
+                      ? fmt::format("there is no {} qualification here", name_of(kind))
+                      : fmt::format("no {} qualification is named \"{}\"", name_of(kind), name),
+                  fmt::format("make one with `hebe probe-{}`, or give part of an id below {}",
+                              name_of(kind), qualifications_folder(root, kind).string()));
+  if (!name.empty() && hits.size() > 1)
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("\"{}\" fits {} qualifications", name, hits.size()),
+                  "give more of the id");
+  std::optional<StoredQualification> newest;
+  for (const auto& id : hits) {
+    HEBE_TRY(auto one, load_id(root, kind, id));
+    if (!newest || when_of(one.json) >= when_of(newest->json)) newest = std::move(one);
+  }
+  return std::move(*newest);
+}
+
+Result<measure::Recording> recording_of(const DataRoot& root, const StoredQualification& stored) {
+  const auto& named = stored.json.at("readings");
+  const auto file =
+      root.path() / "artifacts" / (named.at("sha256").get<std::string>() + ".parquet");
+  HEBE_TRY(const auto bytes, read_record(file, kMostBytes));
+  if (bytes.sha256 != named.at("sha256"))
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("the readings have digest {}, required {}", bytes.sha256,
+                              named.at("sha256").get<std::string>()),
+                  "restore the file from a copy, or probe again", file.string());
+  HEBE_TRY(auto recording, measure::recording_from(stored.json.at("recording")));
+  HEBE_CHECK(readings_from_parquet(bytes.bytes, recording, file.string()));
+  // How many there were of each is part of what was sealed.
+  if (measure::to_json(recording) != stored.json.at("recording"))
+    return refuse(RefusalCode::bad_schema, "the readings are not those that the record describes",
+                  "restore both from a copy", file.string());
+  return recording;
+}
+
+Result<VerifyReport> verify_qualification(const DataRoot& root, QualificationKind kind,
+                                          const std::string& name, const FindAgain& find) {
+  HEBE_TRY(const auto stored, load_qualification(root, kind, name));
+  VerifyReport report;
+  report.directory = stored.file;
+  report.seal = stored.id;
+  report.passed = {"content name", "schema"};
+  const auto recording = recording_of(root, stored);
+  if (!recording) {
+    report.problems.push_back(recording.error());
+    return report;
+  }
+  report.passed.push_back("digest of the readings");
+  const auto again = find(*recording);
+  if (!again) {
+    report.problems.push_back(again.error());
+    return report;
+  }
+  if (const auto difference = first_difference(stored.json.at("findings"), *again, "findings");
+      !difference.empty())
+    report.problems.push_back({RefusalCode::analysis_mismatch,
+                               "the findings do not follow from the readings: " + difference,
+                               stored.file.string(),
+                               "probe again",
+                               {}});
+  else
+    report.passed.push_back("findings computed again from the readings");
+  return report;
+}
+
+Result<StoredQualification> current_qualification(const DataRoot& root, QualificationKind kind,
+                                                  const std::string& uuid,
+                                                  const std::string& driver,
+                                                  const std::string& boot) {
+  const auto next = fmt::format("run `hebe probe-{}` on this board", name_of(kind));
+  std::optional<StoredQualification> newest, current;
+  std::string damaged;
+  for (const auto& id : ids(root, kind)) {
+    auto one = load_id(root, kind, id);
+    if (!one) {
+      damaged = one.error().where + ": " + one.error().what;
+      continue; // a damaged file must not hide a sound one
+    }
+    if (one->json.at("board").at("uuid") != uuid) continue;
+    const bool here = one->json.at("driver") == driver && one->json.at("boot") == boot;
+    auto& best = here ? current : newest;
+    if (!best || when_of(one->json) >= when_of(best->json)) best = std::move(*one);
+  }
+  if (current) {
+    if (current->json.at("findings").at("qualified").get<bool>()) return std::move(*current);
+    return refuse(RefusalCode::meter_not_qualified,
+                  "the board's meter was probed and not qualified: " +
+                      current->json.at("findings").at("refusal").get<std::string>(),
+                  "another driver may meter this board; then " + next, current->file.string());
+  }
+  if (!newest)
+    return refuse(RefusalCode::meter_not_qualified,
+                  damaged.empty() ? "this board's meter was never probed here"
+                                  : "the only qualifications here are damaged: " + damaged,
+                  next, uuid);
+  std::string changed;
+  const auto compare = [&](const char* what, const std::string& then, const std::string& now) {
+    if (then != now)
+      changed += fmt::format("{}{}: \"{}\" then, \"{}\" now", changed.empty() ? "" : "; ", what,
+                             then, now);
+  };
+  compare("driver", newest->json.at("driver"), driver);
+  compare("boot", newest->json.at("boot"), boot);
+  return refuse(RefusalCode::meter_not_qualified,
+                "the meter's qualification has expired: " + changed, next, newest->file.string());
+}
+
+} // namespace hebe::evidence

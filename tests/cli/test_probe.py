@@ -1,0 +1,117 @@
+"""hebe probe-meter and probe-response as a user runs them, on the simulated GPU."""
+
+import json
+import re
+
+import pytest
+
+METER = ["probe-meter", "--device", "sim", "--set", "n=65536"]
+RESPONSE = ["probe-response", "--device", "sim", "--set", "n=65536"]
+
+
+def files(hebe, kind):
+    return sorted(hebe.root.glob(f"qualifications/{kind}/*.json"))
+
+
+def test_a_healthy_board_is_qualified_and_the_record_verifies(hebe):
+    code, out = hebe.json(*METER)
+    assert code == 0
+    record = out["qualification"]
+    assert record["schema"] == "hebe.qualification.meter/1"
+    assert record["provenance"] == "simulated" and record["when"] is None
+    findings = record["findings"]
+    assert findings["primary"] == "sim.samples.total_power"
+    assert findings["cross_check"] == "sim.counter.total_energy"
+    assert findings["external"] is None
+    (file,) = files(hebe, "meter")
+    assert file.stem == out["id"]
+    code, out = hebe.json("probe-meter", "--verify", out["id"][:12])
+    assert code == 0 and out["valid"], out
+
+
+def test_equal_seeds_give_one_record_and_another_seed_another(hebe):
+    ids = [hebe.json(*METER, "--seed", seed)[1]["id"] for seed in ("1", "1", "2")]
+    assert ids[0] == ids[1] != ids[2]
+    assert len(files(hebe, "meter")) == 2
+
+
+def test_the_table_names_source_period_verdict_and_reason(hebe):
+    done = hebe(*METER, "-q")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"sim\.samples\.total_power +mW +20\.0 .* primary", done.stdout)
+    assert re.search(r"sim\.field\.power_average .* rejected +one_second_average", done.stdout)
+    assert "qualified (simulated)" in done.stdout
+
+
+def test_without_a_cross_check_the_command_says_1_and_keeps_the_finding(hebe):
+    code, out = hebe.json(*METER, "--sim-fault", "counter_frozen")
+    assert code == 1
+    findings = out["qualification"]["findings"]
+    assert not findings["qualified"] and "frozen" in findings["refusal"]
+    assert len(files(hebe, "meter")) == 1
+
+
+@pytest.mark.parametrize("fault,code", [("foreign_process", "gpu_busy"), ("mig", "mig_enabled"),
+                                        ("foreign_process@20", "gpu_busy"), ("lease_removed@20", "lease_lost"),
+                                        ("nvml_lost@20", "device_error"), ("wrong_output", "wrong_output")])
+@pytest.mark.parametrize("command", [METER, RESPONSE])
+def test_an_unfit_board_is_refused_as_a_job_is_and_nothing_is_kept(hebe, command, fault, code):
+    status, out = hebe.json(*command, "--sim-fault", fault)
+    assert out["refused"]["code"] == code, out
+    assert status == (1 if code == "wrong_output" else 3)
+    assert files(hebe, "meter") == files(hebe, "response") == []
+
+
+def test_dry_run_says_what_would_be_read_and_writes_nothing(hebe):
+    for command in (METER, RESPONSE):
+        code, out = hebe.json(*command, "--dry-run")
+        assert code == 0 and 20 < out["estimated_s"] < 120, out
+    assert not hebe.root.exists()
+
+
+def test_a_response_has_delay_window_and_a_plot_and_verifies(hebe):
+    code, out = hebe.json(*RESPONSE)
+    assert code == 0
+    findings = out["response"]["findings"]
+    buffer = findings["sources"][0]
+    assert abs(buffer["fit"]["delay_s"] - 0.012) < 0.001
+    assert abs(buffer["fit"]["window_s"] - 0.030) < 0.001
+    assert findings["pre_roll_s"] >= 5 * 0.0375
+    with open(out["plot"]) as f:
+        svg = f.read()
+    assert svg.startswith("<svg") and "<script" not in svg and "simulated" in svg
+    code, out = hebe.json("probe-response", "--verify", "")
+    assert code == 0 and out["valid"], out
+
+
+def test_a_changed_byte_anywhere_is_found(hebe):
+    hebe.json(*METER)
+    (record,) = files(hebe, "meter")
+    (readings,) = hebe.root.glob("artifacts/*.parquet")
+    for file, at in ((record, 3000), (readings, 5000)):
+        sound = file.read_bytes()
+        file.chmod(0o644)
+        broken = bytearray(sound)
+        broken[at] ^= 1
+        file.write_bytes(bytes(broken))
+        status, out = hebe.json("probe-meter", "--verify", "")
+        assert status == 5, out
+        file.write_bytes(sound)
+    assert hebe.json("probe-meter", "--verify", "")[0] == 0
+
+
+def test_unknown_boards_and_records_are_refused(hebe):
+    status, out = hebe.json("probe-meter", "--device", "GPU-00")
+    assert status == 3 and out["refused"]["code"] in ("no_device", "driver_unavailable")
+    status, out = hebe.json("probe-meter", "--verify", "ffff")
+    assert status == 2 and out["refused"]["code"] == "not_found"
+
+
+def test_an_external_log_that_fits_nothing_is_said_and_changes_no_verdict(hebe, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("time_s,power_w\n" + "".join(f"{i * 0.1:.1f},{100 + i % 3}\n" for i in range(600)))
+    code, out = hebe.json(*METER, "--external", str(log))
+    assert code == 0, out
+    external = out["qualification"]["findings"]["external"]
+    assert external["aligned"] is False and external["refused"]["what"]
+    assert hebe.json("probe-meter", "--verify", "")[0] == 0

@@ -1,0 +1,119 @@
+// Facts about the response of sources: delay and window of a simulated meter are found, whatever
+// they are, and aliasing is told from what is seen.
+#include "measure/response.hpp"
+
+#include "measure/response_plot.hpp"
+#include "measure/response_probe.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../data/support/probed_gpu.hpp"
+
+namespace hebe::measure {
+namespace {
+
+Response responded(std::uint64_t seed, meter::MeterModel model = {},
+                   std::vector<gpu::Fault> faults = {}) {
+  VirtualClock clock;
+  gpu::SimBoard board(clock, {}, seed, std::move(faults));
+  gpu::SimDevice device(board, gpu::sim_device_info());
+  meter::SimMeter meter(board, device.info(), model);
+  return respond(test::probe_response(board, device, meter).value());
+}
+
+const SourceResponse& of(const Response& r, std::string_view name) {
+  return *std::find_if(r.sources.begin(), r.sources.end(), [&](auto& s) { return s.name == name; });
+}
+constexpr const char* kBuffer = "sim.samples.total_power";
+
+TEST(Response, delay_and_window_of_the_buffer_are_found_over_seeds) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto r = responded(seed);
+    const auto& s = of(r, kBuffer);
+    ASSERT_TRUE(s.fit);
+    EXPECT_NEAR(s.fit->delay_s, 0.012, 0.001) << seed;
+    EXPECT_NEAR(s.fit->window_s, 0.030, 0.001) << seed;
+    ASSERT_TRUE(s.on.rise_s());
+    EXPECT_NEAR(*s.on.rise_s(), 0.8 * 0.030, 0.003) << seed;
+    EXPECT_NEAR(*s.on.t50_s, 0.012 + 0.015, 0.002) << seed;
+    EXPECT_NEAR(*s.off.t95_s, 0.012 + 0.95 * 0.030, 0.003) << seed;
+    EXPECT_TRUE(r.qualified()) << r.refusal;
+    EXPECT_NEAR(r.lag_s, 0.0405, 0.003);
+    EXPECT_GE(r.pre_roll_s, 5 * 0.0375);
+    // (12 + 15) ms late, of the share of the power that steps
+    EXPECT_NEAR(r.minimum_window_s, 0.027 / 0.005 * (s.fit->on_w - s.fit->off_w) / s.fit->on_w,
+                0.3);
+  }
+}
+
+TEST(Response, another_delay_and_window_are_found_as_well) {
+  for (const auto& [delay, window] : {std::pair(3, 10), {40, 80}, {25, 5}}) {
+    meter::MeterModel model;
+    model.delay = std::chrono::milliseconds(delay);
+    model.averaging = std::chrono::milliseconds(window);
+    const auto r = responded(7, model);
+    const auto& s = of(r, kBuffer);
+    ASSERT_TRUE(s.fit);
+    EXPECT_NEAR(s.fit->delay_s, delay * 1e-3, 0.0015) << delay << " " << window;
+    EXPECT_NEAR(s.fit->window_s, window * 1e-3, 0.002) << delay << " " << window;
+  }
+}
+
+TEST(Response, a_one_second_average_has_a_window_of_a_second) {
+  const auto r = responded(3);
+  const auto& s = of(r, "sim.field.power_average");
+  ASSERT_TRUE(s.fit);
+  EXPECT_NEAR(s.fit->window_s, 1.0, 0.03);
+}
+
+TEST(Response, a_wave_faster_than_two_samples_aliases_and_a_slow_one_is_seen_whole) {
+  const auto r = responded(2);
+  for (const auto& a : of(r, kBuffer).aliasing) {
+    if (a.duty != 0.5) continue;
+    if (a.period_s > 0.041) {
+      EXPECT_FALSE(a.aliases) << a.period_s;
+    }
+    if (a.period_s >= 0.1) {
+      EXPECT_NEAR(a.seen_ratio, a.predicted_ratio, 0.06) << a.period_s;
+    }
+    // A wave of 20 ms is in step with the samples: their mean is of one phase of it.
+    if (a.period_s > 0.02) {
+      EXPECT_LT(std::abs(a.mean_error_ratio), 0.05) << a.period_s;
+    }
+  }
+  bool any = false;
+  for (const auto& a : of(r, "sim.field.power_instant").aliasing) {
+    if (a.period_s > 0.2) {
+      EXPECT_FALSE(a.aliases) << a.period_s;
+    }
+    any = any || a.aliases;
+  }
+  EXPECT_TRUE(any); // a 25 ms window every 100 ms
+  // A wave of 100 ms under a field of 100 ms: one phase of it is all that is ever seen.
+  for (const auto& a : of(r, "sim.field.power_instant").aliasing)
+    if (a.period_s == 0.1 && a.duty == 0.5) {
+      EXPECT_TRUE(a.locked);
+      EXPECT_GT(std::abs(a.mean_error_ratio), 0.1);
+    }
+}
+
+TEST(Response, a_frozen_buffer_has_no_response_and_the_refusal_says_so) {
+  const auto r = responded(1, {}, {gpu::fault_from("samples_frozen@0").value()});
+  EXPECT_FALSE(r.qualified());
+  EXPECT_EQ(r.primary, "");
+  EXPECT_NE(r.refusal.find("does not follow the load"), std::string::npos) << r.refusal;
+  EXPECT_TRUE(to_json(r).at("pre_roll_s").is_null());
+}
+
+TEST(Response, the_plot_is_one_self_contained_svg_without_scripts) {
+  const auto svg = response_svg(responded(1), "a board, simulated");
+  EXPECT_TRUE(svg.starts_with("<svg"));
+  EXPECT_EQ(svg.find("<script"), std::string::npos);
+  EXPECT_EQ(svg.find("href"), std::string::npos);
+  EXPECT_NE(svg.find("delay 12"), std::string::npos);
+  EXPECT_NE(svg.find("simulated"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+} // namespace
+} // namespace hebe::measure
