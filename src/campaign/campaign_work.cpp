@@ -160,7 +160,8 @@ private:
     HEBE_TRY(const auto job, load_job(campaign_, index));
     HEBE_CHECK(prepare(job));
     HEBE_CHECK(open_board_for(job));
-    const auto circumstances = circumstances_of();
+    auto circumstances = circumstances_of();
+    HEBE_TRY(circumstances.meter_qualification, qualified_meter(root_, *machine_, job.plan.tier));
     auto callbacks = callbacks_;
     callbacks.may_continue = [this] { return locks_.still_ours(); };
     HEBE_TRY(auto parts, measure_job(job.plan, job.plan_id, *prepared_, *machine_, *lease_,

@@ -55,6 +55,7 @@ Result<LeasedMachine> lease_machine(const evidence::DataRoot& root, const JobReq
                                            fmt::format("run-{} {}", request.kind,
                                                        request.subject.file.stem().string())));
   HEBE_CHECK(board_is_free(*machine));
+  HEBE_CHECK(qualified_meter(root, *machine, request.tier)); // before a compile costs time
   return LeasedMachine{std::move(machine), std::move(lease)};
 }
 
@@ -71,8 +72,14 @@ Result<JobOutcome> run_leased(const evidence::DataRoot& root, const JobRequest& 
   }
   HEBE_TRY(const auto plan_id,
            freeze(plan, prepared, target_of(machine, request), request.seed.has_value()));
-  const Circumstances circumstances{request.argv,     {}, request.variables,
-                                    preparer.hello(), {}, request.redact};
+  HEBE_TRY(auto qualification, qualified_meter(root, machine, request.tier));
+  const Circumstances circumstances{request.argv,
+                                    {},
+                                    request.variables,
+                                    preparer.hello(),
+                                    {},
+                                    request.redact,
+                                    std::move(qualification)};
   HEBE_TRY(auto parts,
            measure_job(plan, plan_id, prepared, machine, lease, circumstances, callbacks));
   // The directory's name says when, also for a simulated run.

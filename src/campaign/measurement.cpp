@@ -1,5 +1,7 @@
 #include "campaign/measurement.hpp"
 
+#include "evidence/qualification_store.hpp"
+
 #include <fmt/format.h>
 
 namespace hebe::campaign {
@@ -20,11 +22,31 @@ Json environment_of(const Machine& machine, const Circumstances& c) {
         evidence::toolchain_facts(c.toolchain, c.no_toolchain),
         evidence::device_facts(machine.info()), evidence::meter_facts(machine.meter())})
     facts.insert(facts.end(), more.begin(), more.end());
+  if (c.meter_qualification) facts.push_back(*c.meter_qualification);
   if (c.redact) evidence::redact(facts);
   return evidence::environment_json(facts);
 }
 
 } // namespace
+
+Result<Fact> qualified_meter(const evidence::DataRoot& root, const Machine& machine,
+                             const measure::Tier& tier) {
+  constexpr const char* kName = "meter.qualification";
+  const std::string source = "qualifications/meter";
+  if (machine.simulated())
+    return unknown(kName, source, "simulated: its meters are a model, and need no qualification");
+  HEBE_TRY(const auto boot, machine.boot());
+  const auto& board = machine.meter().board();
+  auto stored = evidence::current_qualification(root, evidence::QualificationKind::meter,
+                                                board.uuid, board.driver, boot);
+  if (stored) return known(kName, stored->id, source);
+  if (tier.is_evidence) {
+    stored.error().next = "qualify it with `hebe probe-meter` (about a minute), then measure; a "
+                          "smoke-v1 job checks the plumbing without";
+    return std::unexpected(std::move(stored).error());
+  }
+  return unknown(kName, source, stored.error().what);
+}
 
 Status board_is_free(Machine& machine) {
   auto& meter = machine.meter();

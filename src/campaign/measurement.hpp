@@ -29,7 +29,13 @@ struct Circumstances {
   Json toolchain;           ///< the compile worker's hello
   std::string no_toolchain; ///< why there is none
   bool redact = false;
+  std::optional<Fact> meter_qualification{};
 };
+
+/// The board's present meter qualification as a fact for the record. A tier that is evidence
+/// refuses a real board without one (meter_not_qualified); the simulated board's meters are known.
+[[nodiscard]] Result<Fact> qualified_meter(const evidence::DataRoot& root, const Machine& machine,
+                                           const measure::Tier& tier);
 
 /// Before our own context exists, so that every process on the board is somebody else's: gpu_busy,
 /// mig_enabled.

@@ -13,6 +13,7 @@ namespace {
 struct Options {
   ProbeOptions probe;
   std::optional<std::string> verify, external;
+  bool if_needed = false;
 };
 
 std::string milliseconds(const std::optional<measure::Spread>& s, bool tail) {
@@ -115,6 +116,14 @@ int run(const Context& c, const Options& o) {
                         "the qualification"});
   }
   if (c.dry_run) return preview(c, *request);
+  if (o.if_needed) {
+    const auto machine = campaign::Machine::open(request->machine);
+    if (!machine) return c.refused(machine.error());
+    measure::Tier evidence_tier;
+    evidence_tier.is_evidence = true;
+    if (campaign::qualified_meter(root, **machine, evidence_tier))
+      return static_cast<int>(ExitCode::done);
+  }
   watch_for_interrupt();
   ProgressBar bar(c.quiet);
   const auto probe = campaign::probe_meter(root, *request, callbacks_of(bar));
@@ -135,6 +144,8 @@ Command probe_meter_command() {
             app.add_option("--external", o->external,
                            "log of an external meter (CSV: time, watts) that runs meanwhile; the "
                            "probe plays a signature for it and reads the log at the end");
+            app.add_flag("--if-needed", o->if_needed,
+                         "do nothing where a qualification holds, or the GPU is simulated");
             app.add_option("--verify", o->verify,
                            "compute a stored qualification's findings again (part of its id)");
             return [&c, o] { return run(c, *o); };
