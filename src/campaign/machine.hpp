@@ -38,7 +38,9 @@ public:
   /// Changes with every start of the machine.
   [[nodiscard]] Result<std::string> boot() const;
   /// The driver that the board's numbers come through.
-  [[nodiscard]] const std::string& driver() const { return info_.driver; }
+  [[nodiscard]] std::string driver() const {
+    return meter_->board().driver + " (CUDA " + info_.driver + ")";
+  }
   /// Memory that a case's buffers may take: the GPU's, or half the host's where it is simulated.
   [[nodiscard]] Bytes memory() const;
   [[nodiscard]] const std::string& why() const {

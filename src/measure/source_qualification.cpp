@@ -54,7 +54,8 @@ void judge_movement(SourceFindings& f, const SourceRecord& s, bool was_loaded) {
   const auto& t = f.statistics;
   const auto& unit = s.description.identity.unit;
   const double si = s.description.si_per_unit;
-  if (2 * t.zeros > t.readings) {
+  const bool dead_counter = is_counter(s) && !t.moves; // a counter that stands at 0 is frozen, too
+  if (2 * t.zeros > t.readings && !dead_counter) {
     reject(f, Rejection::implausible,
            fmt::format("{} of {} readings are 0 {}", t.zeros, t.readings, unit));
   } else if (const auto low =
@@ -67,8 +68,8 @@ void judge_movement(SourceFindings& f, const SourceRecord& s, bool was_loaded) {
                        *t.least, *t.most, unit));
   } else if (!t.moves || (was_loaded && !t.moves_under_load)) {
     reject(f, Rejection::frozen,
-           fmt::format("it opens and reads, and stands at {} {} {}", t.most.value_or(0), unit,
-                       t.moves ? "under load" : "from idle to full load"));
+           fmt::format("it opens and reads, and stands at {} (unit {}) {}", t.most.value_or(0),
+                       unit, t.moves ? "under load" : "from idle to full load"));
   } else if (is_counter(s) && !t.moves_at_idle && f.statistics.longest_age_s.value_or(0) > 1) {
     reject(f, Rejection::frozen,
            fmt::format("it stands still at idle for {:.2f} s, so it has no baseline",

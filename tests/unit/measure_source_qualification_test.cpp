@@ -165,6 +165,18 @@ TEST(SourceQualification, without_a_counter_there_is_no_cross_check_and_the_refu
   EXPECT_NE(q.refusal.find("frozen"), std::string::npos) << q.refusal;
 }
 
+// As perf's power/energy-psys on a virtual machine.
+TEST(SourceQualification, a_counter_that_opens_and_stands_at_0_is_frozen_not_implausible) {
+  auto r = test::probed(1, {});
+  for (auto& s : r.sources)
+    if (s.description.identity.name == kCounter)
+      for (auto& reading : s.readings)
+        if (reading.raw) reading.raw = 0;
+  const auto& f = named(qualify(r), kCounter);
+  EXPECT_EQ(name_of(f.rejection), name_of(Rejection::frozen)) << f.reason;
+  EXPECT_NE(f.reason.find("stands at 0"), std::string::npos) << f.reason;
+}
+
 TEST(SourceQualification, without_its_buffer_the_board_falls_back_to_the_instant_field) {
   const auto q = qualify(test::probed(1, {"samples_zero@0"}));
   EXPECT_EQ(q.primary, kInstant);
