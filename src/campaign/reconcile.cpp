@@ -91,38 +91,54 @@ Status Reconciler::with_job(const std::optional<evidence::JobIdentity>& whose,
   return done;
 }
 
+Status Reconciler::seal_capture(const std::string& job, const fs::path& captured,
+                                const fs::path& sealed_before) {
+  if (!sealed_before.empty()) {
+    // Of a process that died before it removed the raw samples of that very run: sealing again
+    // verifies the run and removes them. Anything else is left for a person (`hebe ingest`).
+    HEBE_TRY(const bool same, evidence::sealed_from(root, captured, sealed_before));
+    if (!same) return {};
+  }
+  crash_point("resume: seal what was captured");
+  const auto run = sealer ? sealer(captured) : evidence::seal_captured(root, captured);
+  if (!run && run.error().code == RefusalCode::not_found) return {}; // the orphan was faster
+  if (!run) return std::unexpected(run.error());
+  if (callbacks.notice)
+    callbacks.notice("sealed what a process that died had measured: " + run->run_id);
+  return write_down(job, run->directory);
+}
+
 Status Reconciler::look(const std::map<std::string, std::size_t>& wanted, bool locked) {
   if (wanted.empty()) return {};
   if (const auto links = root.links(); !links.empty())
     return refuse(RefusalCode::unsafe_path,
                   "a symbolic link among the runs could hide one of the campaign's",
                   "put what it points to in its place, or remove it", links.front().string());
-  // Sealed ones first: a capture whose run is sealed is then no longer wanted.
+  std::map<std::string, fs::path> sealed; // by job
   for (const auto& directory : root.sealed(first_day_of(campaign, journal.state()))) {
     HEBE_TRY(const auto whose, identity_of_run(directory));
-    HEBE_CHECK(with_job(whose, wanted, locked, [&](const std::string& job) -> Status {
-      HEBE_TRY(const auto report, evidence::verify_run(directory));
-      if (!report.valid()) return std::unexpected(report.problems.front());
-      return write_down(job, directory);
-    }));
+    if (whose && whose->campaign == campaign.id && wanted.contains(whose->job))
+      sealed.emplace(whose->job, directory);
   }
+  // Captures first: once a job is written down as sealed, nobody looks for what is left of it.
   for (const auto& captured : root.captured()) {
     const auto record = evidence::capture_record(captured);
     std::error_code ec;
     if (!record && !fs::exists(captured, ec)) continue; // sealed meanwhile
     if (!record) return std::unexpected(record.error());
-    HEBE_CHECK(with_job(
-        evidence::job_identity_in(*record), wanted, locked, [&](const std::string& job) -> Status {
-          crash_point("resume: seal what was captured");
-          const auto run = sealer ? sealer(captured) : evidence::seal_captured(root, captured);
-          if (!run && run.error().code == RefusalCode::not_found)
-            return {}; // the orphan of the killed process was faster
-          if (!run) return std::unexpected(run.error());
-          if (callbacks.notice)
-            callbacks.notice("sealed what a process that died had measured: " + run->run_id);
-          return write_down(job, run->directory);
+    HEBE_CHECK(
+        with_job(evidence::job_identity_in(*record), wanted, locked, [&](const std::string& job) {
+          const auto before = sealed.find(job);
+          return seal_capture(job, captured, before == sealed.end() ? fs::path() : before->second);
         }));
   }
+  for (const auto& [name, directory] : sealed)
+    HEBE_CHECK(with_job(evidence::JobIdentity{campaign.id, name}, wanted, locked,
+                        [&](const std::string& job) -> Status {
+                          HEBE_TRY(const auto report, evidence::verify_run(directory));
+                          if (!report.valid()) return std::unexpected(report.problems.front());
+                          return write_down(job, directory);
+                        }));
   return {};
 }
 

@@ -33,6 +33,8 @@ private:
   [[nodiscard]] Status with_job(const std::optional<evidence::JobIdentity>& whose,
                                 const std::map<std::string, std::size_t>& wanted, bool locked,
                                 const std::function<Status(const std::string& job)>& use);
+  [[nodiscard]] Status seal_capture(const std::string& job, const std::filesystem::path& captured,
+                                    const std::filesystem::path& sealed_before);
   [[nodiscard]] Status write_down(const std::string& job, const std::filesystem::path& run);
 };
 
