@@ -25,6 +25,8 @@ PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
 def why_not():
     """Why no cluster can be made here, or None."""
+    if not pathlib.Path("/sys/fs/cgroup").is_dir():
+        return "slurmd needs /sys/fs/cgroup, which is not there (a chroot?)"
     missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel") if not shutil.which(name, path=PATH)]
     if missing:
         return f"needs {', '.join(missing)}: scripts/install --tests"
