@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include <unistd.h>
 
@@ -247,9 +246,6 @@ private:
   std::string prepared_key_;
 };
 
-} // namespace
-
-namespace {
 // Jobs of a study are measured in order: a single one only when those before it are sealed.
 Status in_order(const FrozenCampaign& campaign, const CampaignState& state,
                 const std::vector<std::size_t>& only) {
@@ -264,23 +260,27 @@ Status in_order(const FrozenCampaign& campaign, const CampaignState& state,
 }
 } // namespace
 
-Result<WorkOutcome> work_on_campaign(const evidence::DataRoot& root, const FrozenCampaign& campaign,
-                                     const WorkRequest& request, const JobCallbacks& callbacks) {
-  HEBE_CHECK(root.initialise());
+Result<WorkOutcome> work_on_reconciled(const evidence::DataRoot& root,
+                                       const FrozenCampaign& campaign, const WorkRequest& request,
+                                       const JobCallbacks& callbacks) {
   HEBE_TRY(auto journal, Journal::open(campaign));
   HEBE_TRY(auto locks, JobLocks::open(campaign));
-  if (request.only.empty()) {
-    crash_point("resume: reconcile");
-    std::vector<std::size_t> all(campaign.jobs.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    HEBE_CHECK(
-        Reconciler{root, campaign, journal, locks, request.sealer, request.ingest, callbacks}.jobs(
-            all));
-  }
   HEBE_CHECK(in_order(campaign, journal.state(), request.only));
   if (journal.state().pending() == 0) return WorkOutcome{};
   return CampaignWorker(root, campaign, request, callbacks, std::move(journal), std::move(locks))
       .run();
+}
+
+Result<WorkOutcome> work_on_campaign(const evidence::DataRoot& root, const FrozenCampaign& campaign,
+                                     const WorkRequest& request, const JobCallbacks& callbacks) {
+  HEBE_CHECK(root.initialise());
+  if (request.only.empty()) { // of a single task its own job is looked for, under its lock
+    HEBE_TRY(auto journal, Journal::open(campaign));
+    HEBE_TRY(auto locks, JobLocks::open(campaign));
+    HEBE_CHECK(Reconciler{root, campaign, journal, locks, request.sealer, request.ingest, callbacks}
+                   .all_jobs());
+  }
+  return work_on_reconciled(root, campaign, request, callbacks);
 }
 
 } // namespace hebe::campaign

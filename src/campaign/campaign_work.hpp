@@ -35,4 +35,10 @@ struct WorkOutcome {
                                                    const WorkRequest& request,
                                                    const JobCallbacks& callbacks);
 
+/// The same where the caller has just reconciled journal and directories.
+[[nodiscard]] Result<WorkOutcome> work_on_reconciled(const evidence::DataRoot& root,
+                                                     const FrozenCampaign& campaign,
+                                                     const WorkRequest& request,
+                                                     const JobCallbacks& callbacks);
+
 } // namespace hebe::campaign

@@ -65,6 +65,14 @@ campaign_directories(const evidence::DataRoot& root);
 /// digest_mismatch names the job's file.
 [[nodiscard]] Result<FrozenJob> load_job(const FrozenCampaign& campaign, std::size_t index);
 
+/// A campaign's name ends in so many digits of its plan's digest.
+inline constexpr std::size_t kDigestDigitsInName = 16;
+
+/// One arm as frozen; each stored file against its digest.
+[[nodiscard]] Result<PreparedCase> case_from_store(const kernel::ArtifactStore& store,
+                                                   const Json& subject, const Json& inputs,
+                                                   const Json& oracle, const std::string& where);
+
 /// The arms as frozen: cubins, inputs and oracles from the artifact store, each checked.
 [[nodiscard]] Result<PreparedArms> prepared_from_store(const evidence::DataRoot& root,
                                                        const FrozenJob& job);

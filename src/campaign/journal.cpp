@@ -232,7 +232,7 @@ Status Journal::apply(const Json& e, const std::string& where) {
   // present one, and the journal says so.
   state_.last_us = e.value("clock_accepted", false) ? at_us : std::max(state_.last_us, at_us);
   if (kind == "submitted") {
-    Submission s{e.at("engine"), {}, e.value("options", Json()), at_us};
+    Submission s{e.at("engine"), {}, at_us};
     for (const auto& id : e.value("slurm_jobs", Json::array())) s.slurm_jobs.push_back(id);
     state_.submissions.push_back(std::move(s));
   } else if (kind == "session") {
@@ -365,7 +365,6 @@ Result<bool> JobLocks::try_lock(std::size_t job) {
 }
 void JobLocks::unlock(std::size_t job) { set_lock(fd_.get(), F_UNLCK, static_cast<off_t>(job)); }
 Result<bool> JobLocks::try_lock_submission() { return try_byte(fd_.get(), kSubmissionByte); }
-void JobLocks::unlock_submission() { set_lock(fd_.get(), F_UNLCK, kSubmissionByte); }
 Status JobLocks::still_ours() const {
   struct stat held {
   }, named{};

@@ -29,7 +29,6 @@ struct JobRecord {
 struct Submission {
   std::string engine;
   std::vector<std::string> slurm_jobs;
-  Json options;
   std::int64_t at_us = 0;
 };
 
@@ -95,7 +94,6 @@ public:
   [[nodiscard]] Result<bool> try_lock(std::size_t job); ///< false: another process has it
   void unlock(std::size_t job);
   [[nodiscard]] Result<bool> try_lock_submission();
-  void unlock_submission();
   /// lease_lost when the file was removed or replaced: another process could hold "the" lock now.
   [[nodiscard]] Status still_ours() const;
   /// Whether another process has it.

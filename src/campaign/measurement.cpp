@@ -1,7 +1,5 @@
 #include "campaign/measurement.hpp"
 
-#include "evidence/qualification_store.hpp"
-
 #include <fmt/format.h>
 
 namespace hebe::campaign {
@@ -29,23 +27,31 @@ Json environment_of(const Machine& machine, const Circumstances& c) {
 
 } // namespace
 
+namespace {
+constexpr const char* kQualification = "meter.qualification";
+constexpr const char* kQualifications = "qualifications/meter";
+} // namespace
+
+Result<Fact> qualification_fact(Result<evidence::StoredQualification> stored,
+                                const measure::Tier& tier) {
+  if (stored) return known(kQualification, stored->id, kQualifications);
+  if (!tier.is_evidence) return unknown(kQualification, kQualifications, stored.error().what);
+  stored.error().next = "qualify it with `hebe probe-meter` (about a minute), then measure; a "
+                        "smoke-v1 job checks the plumbing without";
+  return std::unexpected(std::move(stored).error());
+}
+
 Result<Fact> qualified_meter(const evidence::DataRoot& root, const Machine& machine,
                              const measure::Tier& tier) {
-  constexpr const char* kName = "meter.qualification";
-  const std::string source = "qualifications/meter";
   if (machine.simulated())
-    return unknown(kName, source, "simulated: its meters are a model, and need no qualification");
+    return unknown(kQualification, kQualifications,
+                   "simulated: its meters are a model, and need no qualification");
   HEBE_TRY(const auto boot, machine.boot());
   const auto& board = machine.meter().board();
-  auto stored = evidence::current_qualification(root, evidence::QualificationKind::meter,
-                                                board.uuid, board.driver, boot);
-  if (stored) return known(kName, stored->id, source);
-  if (tier.is_evidence) {
-    stored.error().next = "qualify it with `hebe probe-meter` (about a minute), then measure; a "
-                          "smoke-v1 job checks the plumbing without";
-    return std::unexpected(std::move(stored).error());
-  }
-  return unknown(kName, source, stored.error().what);
+  return qualification_fact(evidence::current_qualification(root,
+                                                            evidence::QualificationKind::meter,
+                                                            board.uuid, board.driver, boot),
+                            tier);
 }
 
 Status board_is_free(Machine& machine) {

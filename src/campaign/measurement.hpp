@@ -6,6 +6,7 @@
 #include "campaign/board_lease.hpp"
 #include "campaign/frozen_job.hpp"
 #include "evidence/environment.hpp"
+#include "evidence/qualification_store.hpp"
 #include "evidence/sealed_run.hpp"
 #include "measure/experiment.hpp"
 
@@ -32,6 +33,10 @@ struct Circumstances {
   std::optional<Fact> meter_qualification{};
 };
 
+/// A qualification, or why there is none, as a fact for the record; a refusal where the tier is
+/// evidence.
+[[nodiscard]] Result<Fact> qualification_fact(Result<evidence::StoredQualification> stored,
+                                              const measure::Tier& tier);
 /// The board's present meter qualification as a fact for the record. A tier that is evidence
 /// refuses a real board without one (meter_not_qualified); the simulated board's meters are known.
 [[nodiscard]] Result<Fact> qualified_meter(const evidence::DataRoot& root, const Machine& machine,

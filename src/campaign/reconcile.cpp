@@ -142,9 +142,10 @@ Status Reconciler::look(const std::map<std::string, std::size_t>& wanted, bool l
   return {};
 }
 
-Status Reconciler::jobs(const std::vector<std::size_t>& indexes) {
+Status Reconciler::all_jobs() {
+  crash_point("resume: reconcile");
   std::map<std::string, std::size_t> wanted;
-  for (const auto i : indexes)
+  for (std::size_t i = 0; i < campaign.jobs.size(); ++i)
     if (journal.state().jobs[i].pending()) wanted[campaign.jobs[i].id] = i;
   return look(wanted, false);
 }

@@ -21,10 +21,10 @@ struct Reconciler {
   const Ingest& ingest;
   const JobCallbacks& callbacks;
 
-  /// Seals what dead processes had captured of these jobs, and writes down what was sealed without
+  /// Seals what dead processes had captured of its jobs, and writes down what was sealed without
   /// the journal. Jobs that a living process has are left to it. Refuses by name when a directory
   /// that could be the campaign's cannot be read as what it was.
-  [[nodiscard]] Status jobs(const std::vector<std::size_t>& indexes);
+  [[nodiscard]] Status all_jobs();
   /// The same for one job whose lock the caller holds.
   [[nodiscard]] Status locked_job(std::size_t index);
 

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 
 namespace hebe::campaign {
@@ -48,12 +47,9 @@ public:
     HEBE_CHECK(may_submit());
     HEBE_CHECK(check_integrity(root_, campaign_, journal_.state()));
     if (request_.accept_clock) HEBE_CHECK(write_down(Json::array()));
-    crash_point("resume: reconcile");
-    std::vector<std::size_t> all(campaign_.jobs.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
     HEBE_CHECK(Reconciler{root_, campaign_, journal_, locks_, request_.work.sealer,
                           request_.work.ingest, callbacks_}
-                   .jobs(all));
+                   .all_jobs());
     SubmitOutcome outcome;
     outcome.engine = engine();
     const auto before = journal_.state().count(JobState::sealed);
@@ -112,7 +108,7 @@ private:
     HEBE_CHECK(write_down(Json::array()));
     crash_point("submit: begin");
     if (request_.devices.size() <= 1)
-      return work_on_campaign(root_, campaign_, request_.work, callbacks_);
+      return work_on_reconciled(root_, campaign_, request_.work, callbacks_);
     return side_by_side();
   }
 

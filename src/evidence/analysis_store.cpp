@@ -1,5 +1,6 @@
 #include "evidence/analysis_store.hpp"
 
+#include "core/crash_point.hpp"
 #include "core/files.hpp"
 #include "core/schema.hpp"
 #include "core/sha256.hpp"
@@ -96,15 +97,15 @@ Result<fs::path> unsealed_directory(const fs::path& folder) {
   }
 }
 
-Status write_and_name(StoredAnalysis& stored, const AnalysisFiles& files, const fs::path& temporary,
-                      const std::function<void(std::string_view)>& step) {
-  step("write analysis.json");
+Status write_and_name(StoredAnalysis& stored, const AnalysisFiles& files,
+                      const fs::path& temporary) {
+  crash_point("analysis: write analysis.json");
   HEBE_CHECK(write_new_file(temporary / "analysis.json", files.analysis));
-  step("write manifest.json");
+  crash_point("analysis: write manifest.json");
   HEBE_CHECK(write_new_file(temporary / "manifest.json", files.manifest));
-  step("sync the unsealed directory");
+  crash_point("analysis: sync the unsealed directory");
   HEBE_CHECK(sync_directory(temporary));
-  step("rename");
+  crash_point("analysis: rename");
   std::error_code ec;
   fs::rename(temporary, stored.directory, ec);
   if (ec == std::errc::directory_not_empty || ec == std::errc::file_exists) {
@@ -112,27 +113,23 @@ Status write_and_name(StoredAnalysis& stored, const AnalysisFiles& files, const 
     return {};
   }
   if (ec) return std::unexpected(io_refusal(ec.value(), "rename", stored.directory));
-  step("sync the folder of analyses");
+  crash_point("analysis: sync the folder of analyses");
   return sync_directory(stored.directory.parent_path());
 }
 
 } // namespace
 
-Result<StoredAnalysis> store_analysis(const DataRoot& root, const Json& analysis,
-                                      const AnalysisObserver& observer) {
-  const auto step = [&](std::string_view name) {
-    if (observer) observer(name);
-  };
+Result<StoredAnalysis> store_analysis(const DataRoot& root, const Json& analysis) {
   HEBE_TRY(const auto files, files_for(analysis, "analysis.json"));
   StoredAnalysis stored{root.analyses() / files.id, files.id, false};
   std::error_code ec;
   stored.existed = fs::exists(fs::symlink_status(stored.directory, ec));
   if (!stored.existed) {
-    step("make the folder of analyses");
+    crash_point("analysis: make the folder of analyses");
     HEBE_CHECK(make_directories(root.analyses()));
-    step("make the unsealed directory");
+    crash_point("analysis: make the unsealed directory");
     HEBE_TRY(const auto temporary, unsealed_directory(root.analyses()));
-    const auto written = write_and_name(stored, files, temporary, step);
+    const auto written = write_and_name(stored, files, temporary);
     if (!written || stored.existed) fs::remove_all(temporary, ec);
     if (!written) {
       auto refusal = written.error();

@@ -8,8 +8,6 @@
 #include "evidence/data_root.hpp"
 #include "evidence/verify.hpp"
 
-#include <functional>
-
 namespace hebe::evidence {
 
 inline constexpr std::string_view kAnalysisPrefix = "analysis_sha256_";
@@ -20,13 +18,9 @@ struct StoredAnalysis {
   bool existed = false; ///< it had been stored before
 };
 
-/// Called before each step with its name; tests kill the process there.
-using AnalysisObserver = std::function<void(std::string_view step)>;
-
 /// Refuses: bad_schema before anything is written; no_space, no_permission; digest_mismatch when
 /// what lies under its name is not it.
-[[nodiscard]] Result<StoredAnalysis> store_analysis(const DataRoot& root, const Json& analysis,
-                                                    const AnalysisObserver& observer = {});
+[[nodiscard]] Result<StoredAnalysis> store_analysis(const DataRoot& root, const Json& analysis);
 /// Checks digest, name and schema. Refuses: not_found, digest_mismatch, bad_schema.
 [[nodiscard]] Result<Json> load_analysis(const DataRoot& root, const std::string& id);
 

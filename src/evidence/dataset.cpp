@@ -97,10 +97,10 @@ Result<DatasetPlan> plan_dataset(const DataRoot& root, const DatasetRequest& req
   return plan;
 }
 
-Result<StoredDataset> take_dataset(const DataRoot& root, const DatasetPlan& plan, PartBounds bounds,
-                                   const DatasetObserver& observer) {
+Result<StoredDataset> take_dataset(const DataRoot& root, const DatasetPlan& plan,
+                                   PartBounds bounds) {
   auto taken = [&]() -> Result<StoredDataset> {
-    DatasetWriter writer(root, plan.origin, bounds, observer);
+    DatasetWriter writer(root, plan.origin, bounds);
     for (const auto& r : plan.runs) {
       HEBE_TRY(const auto run, read_stored_run(r.directory, Telemetry::read));
       if (run.seal != r.seal)

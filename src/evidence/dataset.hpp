@@ -32,8 +32,7 @@ struct DatasetPlan {
 
 /// Writes what was planned; a dataset that exists already is checked and left as it is.
 [[nodiscard]] Result<StoredDataset> take_dataset(const DataRoot& root, const DatasetPlan& plan,
-                                                 PartBounds bounds = {},
-                                                 const DatasetObserver& observer = {});
+                                                 PartBounds bounds = {});
 
 /// A dataset by directory, by id, or by a unique part of one; empty: the newest.
 [[nodiscard]] Result<std::filesystem::path> find_dataset(const DataRoot& root,

@@ -1,5 +1,7 @@
 #include "evidence/dataset_arrow.hpp"
 
+#include "evidence/parquet_bytes.hpp"
+
 #include <array>
 
 namespace hebe::evidence {
@@ -59,15 +61,7 @@ arrow::Result<std::shared_ptr<arrow::Table>> table_from(DatasetTable table, cons
 
 // The run's own telemetry with run_id in front. Its digest has been checked; its columns are again.
 arrow::Result<std::shared_ptr<arrow::Table>> telemetry_of(const StoredRun& run) {
-  auto buffer =
-      std::make_shared<arrow::Buffer>(reinterpret_cast<const std::uint8_t*>(run.telemetry.data()),
-                                      static_cast<std::int64_t>(run.telemetry.size()));
-  ARROW_ASSIGN_OR_RAISE(auto reader,
-                        parquet::arrow::OpenFile(std::make_shared<arrow::io::BufferReader>(buffer),
-                                                 arrow::default_memory_pool()));
-  reader->set_use_threads(false);
-  ARROW_ASSIGN_OR_RAISE(auto stored, reader->ReadTable());
-  ARROW_ASSIGN_OR_RAISE(stored, stored->CombineChunks());
+  ARROW_ASSIGN_OR_RAISE(const auto stored, table_of_parquet(run.telemetry));
   const auto schema = arrow_schema(DatasetTable::telemetry, run.provenance());
   if (stored->num_columns() + 1 != schema->num_fields())
     return arrow::Status::Invalid("a telemetry of ", stored->num_columns(), " columns");

@@ -1,6 +1,7 @@
 #include "evidence/dataset_writer.hpp"
 
 #include "core/build_identity.hpp"
+#include "core/crash_point.hpp"
 #include "core/files.hpp"
 #include "core/schema.hpp"
 #include "core/sha256.hpp"
@@ -47,10 +48,8 @@ Status sync_tree(const fs::path& top) {
 
 } // namespace
 
-DatasetWriter::DatasetWriter(const DataRoot& root, DatasetOrigin origin, PartBounds bounds,
-                             DatasetObserver observer)
-    : datasets_(root.datasets()), origin_(std::move(origin)), bounds_(bounds),
-      observer_(std::move(observer)) {}
+DatasetWriter::DatasetWriter(const DataRoot& root, DatasetOrigin origin, PartBounds bounds)
+    : datasets_(root.datasets()), origin_(std::move(origin)), bounds_(bounds) {}
 
 DatasetWriter::~DatasetWriter() {
   writers_.clear();
@@ -59,9 +58,9 @@ DatasetWriter::~DatasetWriter() {
 }
 
 Status DatasetWriter::begin() {
-  step("make the folder of datasets");
+  crash_point("dataset: make the folder of datasets");
   HEBE_CHECK(make_directories(datasets_));
-  step("make the unsealed directory");
+  crash_point("dataset: make the unsealed directory");
   for (int number = 0; temporary_.empty(); ++number) {
     const auto path =
         datasets_ / fmt::format("{}dataset-{}-{}", kUnsealedPrefix, ::getpid(), number);
@@ -94,7 +93,7 @@ Result<std::int64_t> DatasetWriter::add(const StoredRun& run) {
       writers_.emplace_back(temporary_, table, now[0], now[1], bounds_);
   }
   last_ = now;
-  step("write " + run.run_id);
+  crash_point("dataset: write a run");
   Json rows = Json::object();
   for (std::size_t i = 0; i < writers_.size(); ++i) {
     const auto table = kDatasetTables[i];
@@ -138,7 +137,7 @@ Result<std::string> DatasetWriter::manifest() const {
 }
 
 Status DatasetWriter::name_it(StoredDataset& dataset) {
-  step("rename");
+  crash_point("dataset: rename");
   std::error_code ec;
   fs::rename(temporary_, dataset.directory, ec);
   if (ec == std::errc::directory_not_empty || ec == std::errc::file_exists) {
@@ -151,13 +150,13 @@ Status DatasetWriter::name_it(StoredDataset& dataset) {
     return std::unexpected(std::move(refusal));
   }
   temporary_.clear();
-  step("sync the folder of datasets");
+  crash_point("dataset: sync the folder of datasets");
   return sync_directory(datasets_);
 }
 
 Result<StoredDataset> DatasetWriter::finish() {
   if (runs_.empty()) return refuse(RefusalCode::internal, "a dataset of no run");
-  step("close the last parts");
+  crash_point("dataset: close the last parts");
   HEBE_CHECK(close_partition());
   std::sort(files_.begin(), files_.end(), [](auto& a, auto& b) { return a.path < b.path; });
   HEBE_TRY(const auto text, manifest());
@@ -168,9 +167,9 @@ Result<StoredDataset> DatasetWriter::finish() {
   dataset.rows = rows_;
   dataset.bytes = text.size();
   for (const auto& f : files_) dataset.bytes += f.bytes;
-  step("write manifest.json");
+  crash_point("dataset: write manifest.json");
   HEBE_CHECK(write_new_file(temporary_ / "manifest.json", text));
-  step("sync the unsealed directory");
+  crash_point("dataset: sync the unsealed directory");
   HEBE_CHECK(sync_tree(temporary_));
   HEBE_CHECK(name_it(dataset));
   return dataset;

@@ -30,13 +30,9 @@ struct DatasetOrigin {
       same_content; ///< run id and seal of left-out runs
 };
 
-/// Called before each step with its name; tests kill the process there.
-using DatasetObserver = std::function<void(std::string_view step)>;
-
 class DatasetWriter {
 public:
-  DatasetWriter(const DataRoot& root, DatasetOrigin origin, PartBounds bounds = {},
-                DatasetObserver observer = {});
+  DatasetWriter(const DataRoot& root, DatasetOrigin origin, PartBounds bounds = {});
   /// Removes what finish() did not name.
   ~DatasetWriter();
   DatasetWriter(const DatasetWriter&) = delete;
@@ -51,14 +47,10 @@ private:
   [[nodiscard]] Status close_partition();
   [[nodiscard]] Result<std::string> manifest() const;
   [[nodiscard]] Status name_it(StoredDataset& dataset);
-  void step(std::string_view name) const {
-    if (observer_) observer_(name);
-  }
 
   std::filesystem::path datasets_, temporary_;
   DatasetOrigin origin_;
   PartBounds bounds_;
-  DatasetObserver observer_;
   std::vector<PartWriter> writers_; ///< one a table, of the partition that is open
   std::vector<std::string> last_;   ///< provenance, kind and run id of the last run
   std::vector<DatasetFile> files_;

@@ -1,6 +1,6 @@
 #include "evidence/source_readings.hpp"
 
-#include "evidence/arrow_api.hpp"
+#include "evidence/parquet_bytes.hpp"
 
 namespace hebe::evidence {
 namespace {
@@ -61,31 +61,7 @@ arrow::Result<std::string> write(const measure::Recording& recording) {
   for (const auto& s : recording.sources)
     for (const auto& r : s.readings) ARROW_RETURN_NOT_OK(b.add(s.description.identity.name, r));
   ARROW_ASSIGN_OR_RAISE(auto table, b.finish());
-  ARROW_ASSIGN_OR_RAISE(auto stream, arrow::io::BufferOutputStream::Create());
-  const auto properties =
-      parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
-  ARROW_RETURN_NOT_OK(parquet::arrow::WriteTable(
-      *table, arrow::default_memory_pool(), stream, 1 << 20, properties,
-      parquet::ArrowWriterProperties::Builder().store_schema()->build()));
-  ARROW_ASSIGN_OR_RAISE(auto buffer, stream->Finish());
-  return buffer->ToString();
-}
-
-arrow::Result<std::shared_ptr<arrow::Table>> read(std::string_view bytes) {
-  auto buffer = std::make_shared<arrow::Buffer>(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                                static_cast<std::int64_t>(bytes.size()));
-  ARROW_ASSIGN_OR_RAISE(auto reader,
-                        parquet::arrow::OpenFile(std::make_shared<arrow::io::BufferReader>(buffer),
-                                                 arrow::default_memory_pool()));
-  reader->set_use_threads(false);
-  ARROW_ASSIGN_OR_RAISE(auto table, reader->ReadTable());
-  return table->CombineChunks();
-}
-
-template <class Array> const Array* column_of(const arrow::Table& table, const char* name) {
-  const auto chunked = table.GetColumnByName(name);
-  if (chunked == nullptr || chunked->num_chunks() != 1) return nullptr;
-  return dynamic_cast<const Array*>(chunked->chunk(0).get());
+  return parquet_of(*table);
 }
 
 std::optional<std::int64_t> at(const arrow::Int64Array& a, std::int64_t i) {
@@ -102,15 +78,15 @@ Result<std::string> readings_parquet(const measure::Recording& recording) {
 
 Status readings_from_parquet(std::string_view bytes, measure::Recording& recording,
                              std::string_view where) {
-  const auto table = read(bytes);
+  const auto table = table_of_parquet(bytes);
   if (!table.ok()) return bad("Parquet: " + table.status().ToString(), where);
-  const auto* source = column_of<arrow::StringArray>(**table, "source");
-  const auto* status = column_of<arrow::StringArray>(**table, "status");
-  const auto* before = column_of<arrow::Int64Array>(**table, "before_ns");
-  const auto* after = column_of<arrow::Int64Array>(**table, "after_ns");
-  const auto* raw = column_of<arrow::Int64Array>(**table, "raw");
-  const auto* stamp = column_of<arrow::Int64Array>(**table, "source_us");
-  const auto* wall = column_of<arrow::Int64Array>(**table, "host_wall_us");
+  const auto* source = typed_column<arrow::StringArray>(**table, "source");
+  const auto* status = typed_column<arrow::StringArray>(**table, "status");
+  const auto* before = typed_column<arrow::Int64Array>(**table, "before_ns");
+  const auto* after = typed_column<arrow::Int64Array>(**table, "after_ns");
+  const auto* raw = typed_column<arrow::Int64Array>(**table, "raw");
+  const auto* stamp = typed_column<arrow::Int64Array>(**table, "source_us");
+  const auto* wall = typed_column<arrow::Int64Array>(**table, "host_wall_us");
   if (source == nullptr || status == nullptr || before == nullptr || after == nullptr ||
       raw == nullptr || stamp == nullptr || wall == nullptr)
     return bad(

@@ -1,7 +1,7 @@
 #include "evidence/telemetry.hpp"
 
 #include "core/build_identity.hpp"
-#include "evidence/arrow_api.hpp"
+#include "evidence/parquet_bytes.hpp"
 
 #include <algorithm>
 
@@ -106,32 +106,7 @@ arrow::Result<std::string> write(std::span<const meter::AlignedSample> samples,
                                  std::span<const measure::Window> windows,
                                  const measure::Acquisition& a) {
   ARROW_ASSIGN_OR_RAISE(auto table, table_of(samples, windows, a));
-  ARROW_ASSIGN_OR_RAISE(auto stream, arrow::io::BufferOutputStream::Create());
-  const auto properties =
-      parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
-  const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-  ARROW_RETURN_NOT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), stream,
-                                                 1 << 20, properties, arrow_properties));
-  ARROW_ASSIGN_OR_RAISE(auto buffer, stream->Finish());
-  return buffer->ToString();
-}
-
-arrow::Result<std::shared_ptr<arrow::Table>> read(std::string_view bytes) {
-  auto buffer = std::make_shared<arrow::Buffer>(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                                static_cast<std::int64_t>(bytes.size()));
-  ARROW_ASSIGN_OR_RAISE(auto reader,
-                        parquet::arrow::OpenFile(std::make_shared<arrow::io::BufferReader>(buffer),
-                                                 arrow::default_memory_pool()));
-  reader->set_use_threads(false);
-  ARROW_ASSIGN_OR_RAISE(auto table, reader->ReadTable());
-  return table->CombineChunks();
-}
-
-template <class Array> const Array* typed_column(const arrow::Table& table, const char* name) {
-  const auto chunked = table.GetColumnByName(name);
-  if (chunked == nullptr || chunked->num_chunks() > 1) return nullptr;
-  if (chunked->num_chunks() == 0) return nullptr;
-  return dynamic_cast<const Array*>(chunked->chunk(0).get());
+  return parquet_of(*table);
 }
 
 } // namespace
@@ -146,7 +121,7 @@ Result<std::string> telemetry_parquet(std::span<const meter::AlignedSample> samp
 
 Result<std::vector<meter::AlignedSample>>
 samples_from_parquet(std::string_view bytes, const std::string& source, std::string_view where) {
-  const auto table = read(bytes);
+  const auto table = table_of_parquet(bytes);
   if (!table.ok()) return arrow_refusal(table.status(), where);
   const auto metadata = (*table)->schema()->metadata();
   const auto found = metadata ? metadata->Get("schema").ValueOr("none") : "none";
@@ -179,7 +154,7 @@ samples_from_parquet(std::string_view bytes, const std::string& source, std::str
 Status telemetry_agrees(std::string_view bytes, std::span<const meter::AlignedSample> samples,
                         std::span<const measure::Window> windows, const measure::Acquisition& a,
                         std::string_view where) {
-  const auto stored = read(bytes);
+  const auto stored = table_of_parquet(bytes);
   if (!stored.ok()) return arrow_refusal(stored.status(), where);
   const auto expected = table_of(samples, windows, a);
   if (!expected.ok()) return arrow_refusal(expected.status(), where);

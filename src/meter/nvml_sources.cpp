@@ -1,37 +1,11 @@
 #include "meter/nvml_sources.hpp"
 
-#include <fmt/format.h>
+#include "meter/called_source.hpp"
 
-#include <functional>
+#include <fmt/format.h>
 
 namespace hebe::meter {
 namespace {
-
-using Read = std::function<Result<std::int64_t>()>;
-
-class NvmlSource final : public Source {
-public:
-  NvmlSource(SourceDescription description, Clock& clock, Read read)
-      : description_(std::move(description)), clock_(clock), read_(std::move(read)) {}
-  [[nodiscard]] const SourceDescription& description() const override { return description_; }
-  [[nodiscard]] Result<SourceReading> read() override {
-    SourceReading r;
-    r.before = clock_.now();
-    const auto raw = read_();
-    r.after = clock_.now();
-    if (!raw) return std::unexpected(raw.error());
-    r.raw = *raw;
-    HEBE_CHECK(can_be_true(description_.quantity,
-                           static_cast<double>(r.raw) * description_.si_per_unit,
-                           description_.identity.field));
-    return r;
-  }
-
-private:
-  SourceDescription description_;
-  Clock& clock_;
-  Read read_;
-};
 
 struct Field {
   const char* name;
@@ -93,7 +67,7 @@ std::vector<Discovered> nvml_sources(const NvmlLibrary& n, nvmlDevice_t device,
                                      const BoardIdentity& board, Clock& clock) {
   std::vector<Discovered> out;
   const auto add = [&](const char* name, std::string field, const char* scope, Quantity quantity,
-                       Read read) {
+                       CalledSource::Call read) {
     SourceDescription d{{name, std::move(field), scope, quantity == Quantity::power ? "mW" : "mJ"},
                         quantity,
                         1e-3,
@@ -102,7 +76,7 @@ std::vector<Discovered> nvml_sources(const NvmlLibrary& n, nvmlDevice_t device,
                         board.uuid,
                         std::nullopt};
     out.push_back(
-        {std::make_unique<NvmlSource>(std::move(d), clock, std::move(read)), name, std::nullopt});
+        {std::make_unique<CalledSource>(std::move(d), clock, std::move(read)), name, std::nullopt});
   };
   for (const auto& f : kFields)
     add(f.name, f.text, scope_name(f.scope), f.quantity,

@@ -4,42 +4,16 @@
 #include "meter/sim_meter.hpp"
 
 #include "core/philox.hpp"
-#include "meter/discovered.hpp"
+#include "meter/called_source.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace hebe::meter {
 namespace {
 using gpu::FaultKind;
 constexpr std::uint64_t kFieldStream = 0xf1e1d;
 
-/// One simulated field: a quantity with its cost, computed by the meter.
-class SimSource final : public Source {
-public:
-  using Read = std::function<Result<std::int64_t>(Instant)>;
-  SimSource(SourceDescription d, Clock& clock, Nanos cost, Read read)
-      : description_(std::move(d)), clock_(clock), cost_(cost), read_(std::move(read)) {}
-  [[nodiscard]] const SourceDescription& description() const override { return description_; }
-  [[nodiscard]] Result<SourceReading> read() override {
-    SourceReading r;
-    r.before = clock_.now();
-    const auto raw = read_(r.before);
-    clock_.sleep_for(cost_);
-    r.after = clock_.now();
-    if (!raw) return std::unexpected(raw.error());
-    r.raw = *raw;
-    HEBE_CHECK(can_be_true(description_.quantity,
-                           static_cast<double>(r.raw) * description_.si_per_unit,
-                           description_.identity.field));
-    return r;
-  }
-
-private:
-  SourceDescription description_;
-  Clock& clock_;
-  Nanos cost_;
-  Read read_;
-};
 } // namespace
 
 // Each field updates at its own phase of the period.
@@ -78,7 +52,7 @@ Result<std::int64_t> SimMeter::average_mw(Instant now) const {
 std::vector<Discovered> SimMeter::sources() {
   std::vector<Discovered> out;
   const auto add = [&](const char* name, const char* field, Quantity quantity, Nanos cost,
-                       SimSource::Read read) {
+                       std::function<Result<std::int64_t>(Instant)> read) {
     SourceDescription d{{name, field, "gpu", quantity == Quantity::power ? "mW" : "mJ"},
                         quantity,
                         1e-3,
@@ -86,12 +60,16 @@ std::vector<Discovered> SimMeter::sources() {
                         identity_.driver,
                         identity_.uuid,
                         std::nullopt};
-    out.push_back({std::make_unique<SimSource>(
-                       std::move(d), board_.clock(), cost,
-                       [this, read = std::move(read)](Instant now) -> Result<std::int64_t> {
-                         HEBE_CHECK(alive());
-                         return read(now);
-                       }),
+    // What the meter says at the beginning of the call, which then takes its time.
+    auto call = [this, cost, read = std::move(read)]() -> Result<std::int64_t> {
+      const auto now = board_.clock().now();
+      const auto alive_then = alive();
+      auto value =
+          alive_then ? read(now) : Result<std::int64_t>(std::unexpected(alive_then.error()));
+      board_.clock().sleep_for(cost);
+      return value;
+    };
+    out.push_back({std::make_unique<CalledSource>(std::move(d), board_.clock(), std::move(call)),
                    name, std::nullopt});
   };
   const auto counter = [this](Instant now) { return counter_mj(now); };

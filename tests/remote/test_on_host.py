@@ -183,7 +183,7 @@ def test_a_lost_connection_is_not_taken_for_the_commands_255(host):
 def test_a_run_is_sealed_in_the_hosts_data_root_and_nothing_appears_here(host):
     """The workstation holds bash, git, rsync and ssh and nothing else: no GPU, no Triton, no Python."""
     if not os.access(BINARY, os.X_OK):
-        pytest.skip(f"{BINARY} is not built")
+        pytest.fail(f"{BINARY} is not built")
     program = host.base / "hebe" # the host's own Python and checkout
     program.write_text(f'#!/bin/sh\nexport HEBE_PYTHON="{os.environ.get("HEBE_PYTHON", "python3")}"\nexec "{BINARY}" "$@"\n')
     program.chmod(0o755)

@@ -58,7 +58,7 @@ class Engine:
 @pytest.fixture
 def engine(cluster, work):
     if subprocess.run(["test", "-x", SUBMIT]).returncode:
-        pytest.skip(f"{SUBMIT} is not built")
+        pytest.fail(f"{SUBMIT} is not built")
     return Engine(cluster, work)
 
 

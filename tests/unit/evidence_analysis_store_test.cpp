@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "../data/support/child_process.hpp"
+#include "../data/support/crash_points.hpp"
 #include "../data/support/sealed_runs.hpp"
 
 namespace hebe::evidence {
@@ -217,19 +218,13 @@ TEST_F(AnalysisStoreTest, jobs_are_those_of_the_campaigns_plan_where_it_is_there
 
 TEST_F(AnalysisStoreTest, killed_at_any_step_there_is_none_or_a_whole_one) {
   const auto point = point_analysis(test::sealed_with_seed(root, 1)).value();
-  std::vector<std::string> all;
-  const auto id = store_analysis(root, point, [&](std::string_view s) { all.emplace_back(s); })->id;
+  const auto store = [&] { (void)store_analysis(root, point).value(); };
+  const auto all = test::crash_points_of(store);
+  const auto id = store_analysis(root, point)->id;
   ASSERT_EQ(all.size(), 7U);
   for (std::size_t at = 0; at < all.size(); ++at) {
     fs::remove_all(root.analyses());
-    ASSERT_EQ(test::exit_code_in_child([&] {
-                std::size_t step = 0;
-                (void)store_analysis(root, point, [&](std::string_view) {
-                  if (step++ == at) ::_exit(42);
-                });
-                return 0;
-              }),
-              42);
+    ASSERT_TRUE(test::ends_at_crash_point(at, store)) << all[at];
     const bool there = at == all.size() - 1; // only after the rename
     EXPECT_EQ(load_analysis(root, id).has_value(), there) << all[at];
     EXPECT_EQ(root.unsealed().size(), at >= 2 && !there ? 1U : 0U) << all[at];

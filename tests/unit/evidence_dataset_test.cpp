@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "../data/support/child_process.hpp"
+#include "../data/support/crash_points.hpp"
 #include "../data/support/sealed_runs.hpp"
 
 namespace hebe::evidence {
@@ -384,31 +385,17 @@ TEST_F(DatasetTest, a_path_may_not_leave_the_dataset) {
   EXPECT_TRUE(report(dataset).valid());
 }
 
-std::vector<std::string> steps_of(const DataRoot& root) {
-  std::vector<std::string> steps;
-  (void)take_dataset(root, plan_dataset(root, everything()).value(), {}, [&](std::string_view s) {
-    steps.emplace_back(s);
-  }).value();
-  return steps;
-}
-
 TEST_F(DatasetTest, killed_at_any_step_there_is_no_dataset_or_one_that_verifies) {
-  const auto all = steps_of(root);
+  const auto take_one = [&] {
+    auto request = everything();
+    request.threads = 1;
+    (void)take_dataset(root, plan_dataset(root, request).value(), {});
+  };
+  const auto all = test::crash_points_of(take_one);
   ASSERT_GE(all.size(), 8U);
   for (std::size_t at = 0; at < all.size(); ++at) {
     fs::remove_all(root.datasets());
-    ASSERT_EQ(test::exit_code_in_child([&] {
-                auto request = everything();
-                request.threads = 1;
-                std::size_t step = 0;
-                (void)take_dataset(root, plan_dataset(root, request).value(), {},
-                                   [&](std::string_view) {
-                                     if (step++ == at) ::_exit(42);
-                                   });
-                return 0;
-              }),
-              42)
-        << all[at];
+    ASSERT_TRUE(test::ends_at_crash_point(at, take_one)) << all[at];
     const auto found = find_dataset(root, "");
     EXPECT_EQ(found.has_value(), at == all.size() - 1) << all[at]; // only after the rename
     if (found) {

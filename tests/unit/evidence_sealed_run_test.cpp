@@ -1,7 +1,6 @@
 // Facts about sealing: a crash at any step leaves no run or a whole one.
 #include "evidence/sealed_run.hpp"
 
-#include "core/crash_point.hpp"
 #include "core/files.hpp"
 #include "core/sha256.hpp"
 #include "evidence/verify.hpp"
@@ -14,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "../data/support/child_process.hpp"
+#include "../data/support/crash_points.hpp"
 #include "../data/support/made_run.hpp"
 #include "../data/support/scratch_folder.hpp"
 
@@ -78,30 +78,15 @@ TEST(SealedRun, what_cannot_be_written_as_json_is_refused_before_anything_exists
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-std::vector<std::string> steps() {
-  const test::ScratchFolder folder;
-  std::vector<std::string> out;
-  listen_at_crash_points([&](std::string_view step) { out.emplace_back(step); });
-  (void)seal_run(DataRoot(folder.path()), parts(), kWhen).value();
-  listen_at_crash_points({});
-  return out;
-}
-
 TEST(SealedRun, killed_at_any_step_there_is_no_run_or_one_that_verifies) {
-  const auto all = steps();
+  const test::ScratchFolder once;
+  const auto all =
+      test::crash_points_of([&] { (void)seal_run(DataRoot(once.path()), parts(), kWhen).value(); });
   ASSERT_GE(all.size(), 10U); // two folders, six files, two syncs, the rename
   for (std::size_t at = 0; at < all.size(); ++at) {
     const test::ScratchFolder folder;
     const DataRoot root(folder.path());
-    ASSERT_EQ(test::exit_code_in_child([&] {
-                std::size_t step = 0;
-                listen_at_crash_points([&](std::string_view) {
-                  if (step++ == at) ::_exit(42);
-                });
-                (void)seal_run(root, parts(), kWhen);
-                return 0;
-              }),
-              42)
+    ASSERT_TRUE(test::ends_at_crash_point(at, [&] { (void)seal_run(root, parts(), kWhen); }))
         << all[at];
     const auto run = root.newest_run();
     const auto half = root.unsealed();
