@@ -46,7 +46,9 @@ def test_a_terminal_here_is_a_terminal_there_and_its_ctrl_c_is_the_commands(host
         master, slave = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal can be made here: {error}")
-    process = subprocess.Popen(host.command("on-host", "there", "sh", "-c", "trap 'exit 7' INT; test -t 0 && echo ready; sleep 60"),
+    # Short sleeps: a Ctrl-C that comes just before a sleep starts waits for its end, since a shell runs its traps between commands.
+    command = "trap 'exit 7' INT; test -t 0 && echo ready; while :; do sleep 0.1; done"
+    process = subprocess.Popen(host.command("on-host", "there", "sh", "-c", command),
                                stdin=slave, stdout=slave, stderr=slave, env=host.env, start_new_session=True)
     seen = b""
     while b"ready" not in seen:
