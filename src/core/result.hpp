@@ -38,6 +38,9 @@ enum class ExitCode : int {
   X(driver_call_failed, unfit_environment, "a CUDA or NVML call failed")                           \
   X(abi_mismatch, unfit_environment, "the cubin's parameters are not those of the launch spec")    \
   X(wrong_output, claim_fails, "the kernel's output, inputs or canaries are not as they must be")  \
+  X(unsupported, usage, "the kernel does something that Hebe cannot interpret")                    \
+  X(out_of_bounds, claim_fails, "the kernel accesses memory outside its arguments")                \
+  X(kernel_failed, claim_fails, "an assertion of the kernel failed, or it does not end")           \
   X(gpu_busy, unfit_environment, "another process uses the GPU")                                   \
   X(lease_held, unfit_environment, "another Hebe run holds the GPU's lease")                       \
   X(lease_lost, unfit_environment, "the GPU's lease was removed while it was held")                \
