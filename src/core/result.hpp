@@ -31,6 +31,7 @@ enum class ExitCode : int {
   X(case_not_found, usage, "no such kernel case")                                                  \
   X(case_failed, usage, "the case's own code is wrong or raised an exception")                     \
   X(compile_failed, usage, "Triton or ptxas could not compile the kernel")                         \
+  X(bad_ir, usage, "TTIR or TTGIR text is not as Triton prints it")                                \
   X(worker_failed, unfit_environment, "the compile worker died, hung or answered garbage")         \
   X(toolchain_unavailable, unfit_environment, "Python, Triton or ptxas is missing or unusable")    \
   X(no_device, unfit_environment, "no GPU matches the request")                                    \

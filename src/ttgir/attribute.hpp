@@ -38,6 +38,7 @@ struct FloatText {
 /// The inside of "dense<…>" (its type cut off).
 [[nodiscard]] std::optional<std::string_view> dense(std::string_view text);
 /// The value of `key` in an attribute with a body, "#ttg.slice<{dim = 1, parent = #blocked}>".
-[[nodiscard]] std::optional<std::string_view> parameter(std::string_view text, std::string_view key);
+[[nodiscard]] std::optional<std::string_view> parameter(std::string_view text,
+                                                        std::string_view key);
 
 } // namespace hebe::ttgir

@@ -24,15 +24,16 @@ struct Region;
 
 /// An SSA value: a result of an operation or an argument of a block.
 struct Value {
-  TypeRef type = nullptr; ///< null: not known (result of an op that is not understood)
-  std::string_view name;  ///< without '%'; results of one group share it
+  TypeRef type = nullptr;  ///< null: not known (result of an op that is not understood)
+  std::string_view name;   ///< without '%'; results of one group share it
   Operation* op = nullptr; ///< defining operation; null for block arguments
   Block* block = nullptr;  ///< of a block argument
   std::uint32_t index = 0; ///< result or argument number
   std::uint32_t id = 0;    ///< dense in its module, for tables by value
   std::uint32_t line = 0;  ///< of the definition; 0: made by an edit
-  std::int32_t group = -1; ///< position in a result group ("%r:3"), -1 where it has a name of its own
-  std::string_view location; ///< of a block argument, "loc(…)" or empty
+  std::int32_t group =
+      -1; ///< position in a result group ("%r:3"), -1 where it has a name of its own
+  std::string_view location;       ///< of a block argument, "loc(…)" or empty
   std::span<Attribute> attributes; ///< of a function's argument
 };
 
@@ -101,12 +102,14 @@ struct Region {
 
 class Module {
 public:
-  Module();
+  explicit Module(std::string source);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
   [[nodiscard]] std::string_view source() const { return source_; }
+  [[nodiscard]] std::string_view before() const { return before_; } ///< aliases ahead of the module
+  [[nodiscard]] std::string_view after() const { return after_; }   ///< aliases behind it
   [[nodiscard]] bool edited() const { return edited_; }
   [[nodiscard]] Operation& top() const { return *top_; } ///< the `module` operation
   [[nodiscard]] Block& body() const { return top_->regions[0]->front(); }
@@ -144,15 +147,15 @@ public:
 
 private:
   friend class Reader;
-  friend struct Printer;
-  friend class Names;
-  template <class T> std::span<T> make_list(std::size_t n);
+  template <class T> std::span<T> make_list(std::size_t n); ///< value-initialised
+  Operation& make_operation();
+  Region& make_region(Operation& parent);
+  Block& make_block(Region& region, bool placed = true);
   void init_value(Value& value) { value.id = values_++; }
 
   std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_;
   TypeTable types_;
-  std::string owned_;
-  std::string_view source_;
+  const std::string source_;
   std::string_view before_, after_; ///< of the source: what stands around the module operation
   std::pmr::unordered_map<std::string_view, std::string_view> aliases_;
   Operation* top_ = nullptr;

@@ -20,7 +20,8 @@ const OpInfo& info_of(Op op) { return kRows[static_cast<std::size_t>(op)]; }
 Op op_named(std::string_view name) {
   static const auto index = [] {
     std::unordered_map<std::string_view, Op> all;
-    for (std::size_t i = 1; i < std::size(kRows); ++i) all.emplace(kRows[i].name, static_cast<Op>(i));
+    for (std::size_t i = 1; i < std::size(kRows); ++i)
+      all.emplace(kRows[i].name, static_cast<Op>(i));
     all.emplace("builtin.module", Op::module);
     return all;
   }();

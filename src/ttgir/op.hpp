@@ -16,16 +16,16 @@ enum class Op : std::uint16_t {
 
 /// How the types that an op's text leaves out follow from those it gives.
 enum class Typing : std::uint8_t {
-  none,        ///< no results
-  written,     ///< results are written
-  same,        ///< one written type is that of every operand and result
-  compare,     ///< the result is the written type with i1 elements
-  extended,    ///< sum and overflow: both written
-  select,      ///< the result is that of both alternatives
-  powi,        ///< the result is the first operand's
-  load,        ///< what the pointer points to; mask of its shape
-  split,       ///< both results are the written one
-  token,       ///< an asynchronous token
+  none,     ///< no results
+  written,  ///< results are written
+  same,     ///< one written type is that of every operand and result
+  compare,  ///< the result is the written type with i1 elements
+  extended, ///< sum and overflow: both written
+  select,   ///< the result is that of both alternatives
+  powi,     ///< the result is the first operand's
+  load,     ///< what the pointer points to; mask of its shape
+  split,    ///< both results are the written one
+  token,    ///< an asynchronous token
   i32,
   as_operands, ///< result i is operand i's
   token_last,  ///< as written, and a token where there is one result more
@@ -33,19 +33,19 @@ enum class Typing : std::uint8_t {
 
 /// What an op does besides giving its results.
 enum class Effect : std::uint8_t {
-  unknown,           ///< not in the table: anything
+  unknown, ///< not in the table: anything
   pure,
-  read,              ///< global memory
+  read, ///< global memory
   write,
   read_write,
-  read_shared,       ///< shared or tensor memory
+  read_shared, ///< shared or tensor memory
   write_shared,
   read_write_shared, ///< asynchronous copies: the source may be global
   alloc,
-  call,              ///< as its callee
-  region,            ///< as its regions
+  call,   ///< as its callee
+  region, ///< as its regions
   terminator,
-  other,             ///< synchronisation, messages
+  other, ///< synchronisation, messages
 };
 
 struct OpInfo {

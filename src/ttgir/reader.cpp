@@ -1,0 +1,571 @@
+// Text and structure: tokens, dictionaries, regions, blocks, operations in generic form.
+#include "ttgir/reader.hpp"
+
+#include "ttgir/reader_state.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace hebe::ttgir {
+namespace {
+
+constexpr std::size_t kDeepestRegion = 200; // Triton's own kernels nest about ten
+
+/// What stands at a place, for a message.
+std::string found_at(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return "the end of the text";
+  const auto c = static_cast<unsigned char>(text[at]);
+  if (c == '\n' || c == '\r') return "the end of the line";
+  if (c < 0x20 || c >= 0x7f) return fmt::format("the byte 0x{:02x}", c);
+  auto end = at + 1;
+  if (name_character(text[at]) || text[at] == '%' || text[at] == '!' || text[at] == '#')
+    while (end < text.size() && end - at < 40 && name_character(text[end])) ++end;
+  return fmt::format("`{}`", text.substr(at, end - at));
+}
+
+} // namespace
+
+void Scopes::close() {
+  for (const auto mark = marks_.back(); undo_.size() > mark; undo_.pop_back())
+    *undo_.back() = nullptr;
+  marks_.pop_back();
+}
+
+Value* Scopes::find(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : found->second;
+}
+
+void Scopes::define(std::string_view name, Value* value) {
+  Value*& entry = values_[name];
+  entry = value;
+  undo_.push_back(&entry); // stays where it is: the map moves no nodes
+}
+
+void Reader::Parts::clear() {
+  operands.clear(), segments.clear(), attributes.clear(), written.clear(), results.clear();
+  regions.clear(), successors.clear(), pieces.clear(), later.clear();
+}
+
+Reader::Reader(Module& module, const ReadOptions& options)
+    : module_(module), options_(options), text_(module.source_) {}
+
+bool Reader::fail(std::size_t at, std::string expected) {
+  if (!failed_) {
+    failed_ = true;
+    failed_at_ = at;
+    expected_ = std::move(expected);
+  }
+  return false;
+}
+
+std::uint32_t Reader::line_of(std::size_t place) const {
+  const auto before = text_.substr(0, place);
+  return 1 + static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
+}
+
+void Reader::skip_blanks() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r'))
+    ++at_;
+}
+
+bool Reader::skip() {
+  while (true) {
+    skip_blanks();
+    if (at_ < text_.size() && text_[at_] == '\n') {
+      ++at_;
+      ++line_;
+    } else if (at("//")) {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    } else {
+      return at_ < text_.size();
+    }
+  }
+}
+
+bool Reader::accept(std::string_view token) {
+  skip_blanks();
+  if (!at(token)) return false;
+  at_ += token.size();
+  return true;
+}
+
+bool Reader::accept_word(std::string_view word) {
+  skip_blanks();
+  if (!at(word)) return false;
+  const auto end = at_ + word.size();
+  if (end < text_.size() && name_character(text_[end])) return false;
+  at_ = end;
+  return true;
+}
+
+bool Reader::expect(std::string_view token) {
+  skip();
+  if (name_character(token[0]) ? accept_word(token) : accept(token)) return true;
+  return fail(at_, fmt::format("`{}`", token));
+}
+
+std::string_view Reader::word() {
+  const auto begin = at_;
+  while (at_ < text_.size() && name_character(text_[at_]) && text_[at_] != '-') ++at_;
+  return text_.substr(begin, at_ - begin);
+}
+
+bool Reader::value_name(std::string_view& name, std::uint32_t& number) {
+  skip();
+  if (!at("%")) return fail(at_, "a value (`%name`)");
+  const auto begin = ++at_;
+  while (at_ < text_.size() && name_character(text_[at_])) ++at_;
+  name = text_.substr(begin, at_ - begin);
+  if (name.empty()) return fail(at_, "a name after `%`");
+  number = ~0U;
+  if (at("#")) {
+    const auto digits = ++at_;
+    number = 0;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && at_ - digits < 7)
+      number = number * 10 + static_cast<std::uint32_t>(text_[at_++] - '0');
+    if (at_ == digits) return fail(at_, "the number of a result after `#`");
+  }
+  return true;
+}
+
+bool Reader::type(TypeRef& type) {
+  skip();
+  const auto length = end_of_type(text_.substr(at_));
+  if (length == kNowhere) return fail(at_, "a type");
+  type = module_.types_.get(text_.substr(at_, length));
+  at_ += length;
+  return true;
+}
+
+bool Reader::types_until(char close, std::vector<TypeRef>& types) {
+  const std::string_view end(&close, 1);
+  if (skip(); accept(end)) return true;
+  do {
+    TypeRef each = nullptr;
+    if (!type(each)) return false;
+    types.push_back(each);
+  } while (accept(","));
+  return expect(end);
+}
+
+bool Reader::attribute_text(std::string_view stops, std::string_view& text) {
+  skip();
+  const auto end = end_of_item(text_, at_, stops);
+  text = trimmed(text_.substr(at_, end - at_));
+  if (text.empty()) return fail(at_, "an attribute");
+  if (end < text_.size() && stops.find(text_[end]) == kNowhere && text_[end] != '\n')
+    return fail(end, fmt::format("the end of what `{}` opens, on this line", text_[end]));
+  at_ = end;
+  return true;
+}
+
+/// After the opening brace.
+bool Reader::dictionary(char close, Attribute::Place place, std::vector<Attribute>& attributes) {
+  const std::string_view end(&close, 1);
+  if (skip(); accept(end)) return true;
+  do {
+    skip();
+    Attribute attribute{{}, {}, place};
+    if (at("\"")) {
+      const auto stop = end_of_string(text_, at_);
+      if (stop == kNowhere) return fail(at_, "the end of the string, on its line");
+      attribute.name = text_.substr(at_ + 1, stop - at_ - 2);
+      at_ = stop;
+    } else if (attribute.name = word(); attribute.name.empty()) {
+      return fail(at_, "the name of an attribute");
+    }
+    if (accept("=") && !attribute_text(",}", attribute.text)) return false;
+    attributes.push_back(attribute);
+  } while (skip(), accept(","));
+  return expect(end);
+}
+
+bool Reader::location(std::string_view& location) {
+  skip_blanks();
+  if (!at("loc(")) return true;
+  const auto end = end_of_brackets(text_, at_ + 3);
+  if (end == kNowhere) return fail(at_ + 3, "the closing bracket of `loc(`, on its line");
+  location = text_.substr(at_, end - at_);
+  at_ = end;
+  return true;
+}
+
+bool Reader::operand(Parts& parts) {
+  std::string_view name;
+  std::uint32_t number = 0;
+  skip();
+  const auto place = at_;
+  if (!value_name(name, number)) return false;
+  Value* value = scopes_.find(name);
+  if (value && number == ~0U && value->group >= 0)
+    return fail(place, fmt::format("one of the results of %{}, as %{}#0", name, name));
+  if (value && number != ~0U) {
+    const auto* owner = value->op;
+    if (!owner || value->group < 0 || value->index + number >= owner->results.size() ||
+        owner->results[value->index + number].name != name)
+      return fail(place, fmt::format("a result that %{} has", name));
+    value += number;
+  }
+  if (!value) parts.later.emplace_back(parts.operands.size(), place);
+  parts.operands.push_back(value);
+  return true;
+}
+
+bool Reader::result_names(Names& names) {
+  do {
+    std::string_view name;
+    std::uint32_t unused = 0;
+    const auto place = at_;
+    if (!value_name(name, unused)) return false;
+    if (const Value* known = scopes_.find(name))
+      return fail(place, fmt::format("a new name: %{} is defined on line {}", name, known->line));
+    std::uint32_t count = 1;
+    bool grouped = false;
+    if (at(":")) {
+      grouped = names.grouped = true;
+      const auto digits = ++at_;
+      count = 0;
+      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && at_ - digits < 5)
+        count = count * 10 + static_cast<std::uint32_t>(text_[at_++] - '0');
+      if (count == 0) return fail(digits, "the number of results after `:`");
+    }
+    names.groups.emplace_back(name, grouped ? count : 0);
+    names.count += count;
+  } while (accept(","));
+  return expect("=");
+}
+
+bool Reader::block_arguments(Block& block, char close) {
+  const std::string_view end(&close, 1);
+  struct Argument {
+    Value value;
+    std::vector<Attribute> attributes;
+  };
+  std::vector<Argument> found;
+  if (skip(); !accept(end)) {
+    do {
+      Argument argument;
+      std::uint32_t unused = 0;
+      skip();
+      const auto place = at_;
+      argument.value.line = line_;
+      if (!value_name(argument.value.name, unused) || !expect(":") || !type(argument.value.type))
+        return false;
+      if (const Value* known = scopes_.find(argument.value.name))
+        return fail(place, fmt::format("a new name: %{} is defined on line {}", argument.value.name,
+                                       known->line));
+      if (accept("{") && !dictionary('}', Attribute::Place::dictionary, argument.attributes))
+        return false;
+      if (!location(argument.value.location)) return false;
+      found.push_back(std::move(argument));
+    } while (skip(), accept(","));
+    if (!expect(end)) return false;
+  }
+  block.arguments = module_.make_list<Value>(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Value& value = block.arguments[i] = found[i].value;
+    value.block = &block;
+    value.index = static_cast<std::uint32_t>(i);
+    value.attributes = keep(found[i].attributes);
+    module_.init_value(value);
+    if (scopes_.find(value.name))
+      return fail(at_, fmt::format("every argument once: %{} is there twice", value.name));
+    scopes_.define(value.name, &value);
+  }
+  return true;
+}
+
+/// "^bb1(%a: f32):  // pred: ^bb0"
+bool Reader::block_label(Region& region, Block*& block) {
+  const auto place = ++at_;
+  const auto label = word();
+  if (label.empty()) return fail(place, "the name of a block after `^`");
+  Block*& entry = (*labels_)[label];
+  if (entry && !entry->label.empty())
+    return fail(place, fmt::format("a new name: ^{} is there already", label));
+  if (!entry) entry = &module_.make_block(region, false);
+  block = entry;
+  block->label = label;
+  region.blocks.push_back(block);
+  if (accept("(") && !block_arguments(*block, ')')) return false;
+  if (!expect(":")) return false;
+  const auto end = std::min(text_.find('\n', at_), text_.size());
+  if (const auto rest = text_.substr(at_, end - at_); trimmed(rest).starts_with("//")) {
+    block->comment = rest;
+    at_ = end;
+  }
+  return true;
+}
+
+/// After the opening brace, up to and with the closing one.
+bool Reader::region(Region& region) {
+  if (++depth_ > kDeepestRegion)
+    return fail(at_, fmt::format("regions nested at most {} deep", kDeepestRegion));
+  std::unordered_map<std::string_view, Block*> labels;
+  auto* const outer = std::exchange(labels_, &labels);
+  Region* const around = std::exchange(region_, &region);
+  scopes_.open();
+  Block* block = region.blocks.empty() ? nullptr : region.blocks.front();
+  if (block)
+    for (Value& argument : block->arguments) scopes_.define(argument.name, &argument);
+  while (true) {
+    if (!skip()) return fail(at_, "`}`, the end of a region");
+    if (at("}")) break;
+    if (at("^")) {
+      if (!block_label(region, block)) return false;
+      continue;
+    }
+    if (!block) block = &module_.make_block(region);
+    if (!operation(*block)) return false;
+  }
+  for (const auto& [label, target] : labels)
+    if (target->label.empty())
+      return fail(at_, fmt::format("a block ^{}, which a branch names", label));
+  if (!fixups_.empty()) {
+    std::vector<Fixup> open;
+    for (const Fixup& fixup : fixups_) {
+      Parts parts;
+      const auto here = std::exchange(at_, fixup.place);
+      if (!operand(parts)) return false;
+      at_ = here;
+      if (parts.operands[0])
+        fixup.op->operands[fixup.operand] = parts.operands[0];
+      else if (scopes_.depth() > 1)
+        open.push_back(fixup);
+      else
+        return fail(fixup.place, "a value that is defined");
+    }
+    fixups_ = std::move(open);
+  }
+  ++at_;
+  scopes_.close();
+  labels_ = outer;
+  region_ = around;
+  --depth_;
+  return true;
+}
+
+/// After the quoted name.
+bool Reader::generic(Operation& op, Parts& parts) {
+  op.form = Operation::Form::generic;
+  if (!expect("(")) return false;
+  if (skip(); !accept(")")) {
+    do
+      if (!operand(parts)) return false;
+    while (skip(), accept(","));
+    if (!expect(")")) return false;
+  }
+  if (accept("[")) {
+    do
+      if (!successor(parts)) return false;
+    while (accept(","));
+    if (!expect("]")) return false;
+  }
+  if (accept("<{") &&
+      (!dictionary('}', Attribute::Place::properties, parts.attributes) || !expect(">")))
+    return false;
+  if (accept("(")) {
+    do {
+      if (!expect("{")) return false;
+      if (!region(new_region(op, parts))) return false;
+    } while (skip(), accept(","));
+    if (!expect(")")) return false;
+  }
+  if (accept("{") && !dictionary('}', Attribute::Place::dictionary, parts.attributes)) return false;
+  if (!expect(":") || !expect("(")) return false;
+  const auto before = parts.results.size();
+  if (!types_until(')', parts.results)) return false;
+  for (std::size_t i = before; i < parts.results.size(); ++i)
+    parts.written.emplace_back(static_cast<std::uint8_t>(i - before), parts.results[i]);
+  if (parts.results.size() - before != parts.operands.size())
+    return fail(at_, fmt::format("{} operand types, one for each operand", parts.operands.size()));
+  parts.results.resize(before);
+  if (!expect("->")) return false;
+  if (skip(); accept("(")) return types_until(')', parts.results);
+  TypeRef result = nullptr;
+  if (!type(result)) return false;
+  parts.results.push_back(result);
+  return true;
+}
+
+Region& Reader::new_region(Operation& op, Parts& parts) {
+  Region& region = module_.make_region(op);
+  parts.regions.push_back(&region);
+  return region;
+}
+
+template <class T> std::span<T> Reader::keep(const std::vector<T>& from) {
+  auto list = module_.make_list<T>(from.size());
+  std::copy(from.begin(), from.end(), list.begin());
+  return list;
+}
+
+/// `begin`: where the operation's name stands.
+bool Reader::finish(Operation& op, Parts& parts, const Names& names, std::size_t begin) {
+  if (!infer(op, parts, names, begin)) return false;
+  op.operands = keep(parts.operands);
+  op.segments = keep(parts.segments);
+  op.attributes = keep(parts.attributes);
+  op.regions = keep(parts.regions);
+  op.successors = keep(parts.successors);
+  op.pieces = keep(parts.pieces);
+  for (const auto& [index, place] : parts.later) fixups_.push_back({&op, index, place});
+  op.results = module_.make_list<Value>(names.count);
+  if (names.grouped) {
+    auto groups = module_.make_list<std::uint8_t>(names.groups.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (names.groups[i].second > 255) return fail(begin, "at most 255 results of one name");
+      groups[i] = static_cast<std::uint8_t>(names.groups[i].second);
+    }
+    op.result_groups = groups;
+  }
+  std::uint32_t index = 0;
+  for (const auto& [name, count] : names.groups) {
+    for (std::uint32_t i = 0; i < std::max(1U, count); ++i, ++index) {
+      Value& value = op.results[index];
+      value.type = index < parts.results.size() ? parts.results[index] : nullptr;
+      value.name = name;
+      value.op = &op;
+      value.index = index;
+      value.line = op.line;
+      value.group = count ? static_cast<std::int32_t>(i) : -1;
+      module_.init_value(value);
+      if (i == 0) {
+        if (scopes_.find(name))
+          return fail(begin, fmt::format("a new name: %{} is there twice", name));
+        scopes_.define(name, &value);
+      }
+    }
+  }
+  return true;
+}
+
+bool Reader::operation(Block& block) {
+  Names names;
+  const auto line = line_;
+  if (at("%") && !result_names(names)) return false;
+  skip();
+  if (parts_.size() <= depth_) parts_.emplace_back();
+  Parts& parts = parts_[depth_];
+  parts.clear();
+  Operation& op = module_.make_operation();
+  op.block = &block;
+  op.line = line;
+  const auto begin = at_;
+  bool understood = true;
+  if (at("\"")) {
+    const auto end = end_of_string(text_, at_);
+    if (end == kNowhere) return fail(at_, "the end of the string, on its line");
+    op.name = text_.substr(at_ + 1, end - at_ - 2);
+    op.code = op_named(op.name);
+    at_ = end;
+    if (!generic(op, parts)) return false;
+  } else {
+    op.name = word();
+    if (op.name.empty()) return fail(begin, "an operation");
+    op.code = op_named(op.name);
+    const auto format = op.info().format;
+    const auto after_name = at_;
+    const auto read_line = line_;
+    if (op.code == Op::unknown || format == "generic")
+      understood = false;
+    else
+      understood = format == "custom" ? custom(op, parts) : table(op, parts);
+    if (failed_ && options_.carry_unmatched && parts.regions.empty()) {
+      op.unread = module_.keep(
+          fmt::format("{}:{}: expected {}", options_.file, line_of(failed_at_), expected_));
+      failed_ = understood = false;
+    }
+    if (failed_) return false;
+    if (!understood) {
+      at_ = after_name;
+      line_ = read_line;
+      parts.clear();
+      if (!opaque(op, parts)) return false;
+    }
+  }
+  if (!finish(op, parts, names, begin)) return false;
+  if (op.form != Operation::Form::custom || op.regions.empty()) {
+    if (!location(op.location)) return false;
+  }
+  block.operations.push_back(&op);
+  return true;
+}
+
+bool Reader::module_operation() {
+  Operation& op = module_.make_operation();
+  op.form = Operation::Form::custom;
+  op.code = Op::module;
+  op.name = "module";
+  op.line = line_;
+  Parts& parts = parts_.emplace_back();
+  if (accept("@")) {
+    parts.attributes.push_back({"sym_name", word(), Attribute::Place::syntax});
+  }
+  if (accept_word("attributes")) {
+    if (!expect("{") || !dictionary('}', Attribute::Place::dictionary, parts.attributes))
+      return false;
+  }
+  if (!expect("{")) return false;
+  op.attributes = keep(parts.attributes);
+  Region& body = new_region(op, parts);
+  op.regions = keep(parts.regions);
+  module_.make_block(body);
+  module_.top_ = &op;
+  return region(body) && location(op.location);
+}
+
+Status Reader::read() {
+  // "#blocked = #ttg.blocked<…>", "#loc3 = loc(…)": before the module and after it.
+  const auto aliases = [&]() {
+    while (skip() && (at("#") || at("!"))) {
+      const auto begin = at_++;
+      const auto name = text_.substr(begin, 1 + word().size());
+      if (!expect("=")) return false;
+      skip_blanks();
+      const auto end = std::min(text_.find('\n', at_), text_.size());
+      const auto value = trimmed(text_.substr(at_, end - at_));
+      if (value.empty()) return fail(at_, "what the alias stands for");
+      if (!module_.aliases_.emplace(name, value).second)
+        return fail(begin, fmt::format("a new name: {} is there already", name));
+      at_ = end;
+    }
+    return true;
+  };
+  bool whole = aliases();
+  if (whole) {
+    module_.before_ = text_.substr(0, at_);
+    whole = at_ < text_.size() && (accept_word("module") || accept_word("builtin.module"))
+                ? module_operation()
+                : fail(at_, "`module`, or an alias (`#name = …`)");
+  }
+  if (whole) {
+    module_.after_ = text_.substr(at_);
+    whole = aliases();
+    if (whole && at_ < text_.size())
+      whole = fail(at_, "an alias (`#name = …`) or the end of the text");
+  }
+  for (auto it = module_.aliases_.begin(); whole && it != module_.aliases_.end(); ++it)
+    if (const auto end = module_.resolve(it->first); module_.aliases_.contains(end))
+      whole = fail(text_.find(it->first),
+                   fmt::format("an alias that ends somewhere: {} goes in a circle", it->first));
+  if (whole) return {};
+  const auto line_begin =
+      failed_at_ == 0 ? 0 : text_.rfind('\n', std::min(failed_at_, text_.size()) - 1) + 1;
+  return refuse(
+      RefusalCode::bad_ir,
+      fmt::format("expected {}, found {}", expected_, found_at(text_, failed_at_)),
+      "compare the line with what this Triton prints; `hebe ttgir verify` says more about types "
+      "and names",
+      fmt::format("{}:{}:{}", options_.file, line_of(failed_at_), failed_at_ - line_begin + 1));
+}
+
+Result<std::unique_ptr<Module>> read_module(std::string text, const ReadOptions& options) {
+  auto module = std::make_unique<Module>(std::move(text));
+  HEBE_CHECK(Reader(*module, options).read());
+  return module;
+}
+
+} // namespace hebe::ttgir
