@@ -111,11 +111,8 @@ template <class F> HEBE_LANES std::uint32_t bits_of_value(float value) {
   }
 }
 
-// From bits to the float of that value.
-template <class F> HEBE_LANES float value_of_bits(std::uint32_t all) {
-  const std::uint32_t sign = (all >> (F::bits - 1)) << 31;
-  const std::uint32_t a = all & ((1U << (F::bits - 1)) - 1);
-  if constexpr (F::wide_exponent) return std::bit_cast<float>(sign | a << F::shift);
+template <class F>
+HEBE_LANES std::uint32_t narrow_exponent(std::uint32_t all, std::uint32_t sign, std::uint32_t a) {
   constexpr std::uint32_t first_normal = 1U << F::mantissa;
   std::uint32_t r = (a << F::shift) + (static_cast<std::uint32_t>(127 - F::bias) << 23);
   // Exact: an integer below 2^mantissa times a power of two.
@@ -125,16 +122,26 @@ template <class F> HEBE_LANES float value_of_bits(std::uint32_t all) {
   if constexpr (F::special == Special::ieee) {
     constexpr std::uint32_t top = ((1U << F::exponent_bits) - 1) << F::mantissa;
     r = a >= top ? kInfinity | (a - top) << F::shift : r;
-    return std::bit_cast<float>(sign | r);
+    return sign | r;
   } else if constexpr (F::special == Special::finite_nan) {
     r = a == (1U << (F::bits - 1)) - 1 ? kInfinity | kQuiet : r;
-    return std::bit_cast<float>(sign | r);
+    return sign | r;
   } else {
     r = all == 1U << (F::bits - 1) ? kInfinity | kQuiet : sign | r;
-    return std::bit_cast<float>(r);
+    return r;
   }
 }
 
+// From bits to the float of that value.
+template <class F> HEBE_LANES float value_of_bits(std::uint32_t all) {
+  const std::uint32_t sign = (all >> (F::bits - 1)) << 31;
+  const std::uint32_t a = all & ((1U << (F::bits - 1)) - 1);
+  if constexpr (F::wide_exponent) {
+    return std::bit_cast<float>(sign | a << F::shift);
+  } else {
+    return std::bit_cast<float>(narrow_exponent<F>(all, sign, a));
+  }
+}
 template <class F, class Word> struct Coding {
   struct In {
     HEBE_LANES void run(const std::byte* memory, void* lanes, std::size_t count) {

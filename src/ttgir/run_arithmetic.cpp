@@ -12,9 +12,10 @@ namespace hebe::ttgir {
 namespace {
 
 template <class T> using Unsigned = std::make_unsigned_t<T>;
-template <class T> using Wide = std::conditional_t<sizeof(T) == 8, __int128, std::int64_t>;
-template <class T> using WideUnsigned =
-    std::conditional_t<sizeof(T) == 8, unsigned __int128, std::uint64_t>;
+__extension__ using Int128 = __int128;
+__extension__ using UInt128 = unsigned __int128;
+template <class T> using Wide = std::conditional_t<sizeof(T) == 8, Int128, std::int64_t>;
+template <class T> using WideUnsigned = std::conditional_t<sizeof(T) == 8, UInt128, std::uint64_t>;
 
 #define HEBE_INTEGER(name, expression)                                                             \
   struct name {                                                                                    \

@@ -74,6 +74,8 @@ public:
                                            WorkKind work, bool round = true);
 [[nodiscard]] InstructionPtr make_alias(Compiler& compiler, const Operation& op);
 
+/// What stands for an element without a value where InterpretOptions::poison_undefined is set.
+[[nodiscard]] Lanes undefined_lane(Scalar scalar);
 /// "f32" for counts; pointers are "ptr".
 [[nodiscard]] std::string_view work_type_of(const Operand& operand);
 

@@ -101,6 +101,8 @@ public:
   [[nodiscard]] const FunctionCode* callee(std::string_view name);
   /// Says no to `op` and goes on, so that all that is missing is told.
   InstructionPtr unsupported(const Operation& op, std::string why);
+  /// A slot that no value has, for results that an operation may lack.
+  [[nodiscard]] Slot slot_for_nothing() { return next_slot_++; }
   [[nodiscard]] bool combining() const { return combine_ > 0; }
 
 private:

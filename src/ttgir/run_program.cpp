@@ -43,7 +43,7 @@ Status Program::run_number(std::uint64_t n, const std::vector<Lanes>& arguments)
   scratch_.clear();
   tensormaps.clear();
   std::vector<Lanes> results;
-  return call(plan.functions.front(), arguments, results);
+  return run_function(plan.functions.front(), arguments, results);
 }
 
 Status Program::run(const Code& code) {
@@ -57,8 +57,17 @@ Status Program::run(const Code& code) {
   return {};
 }
 
-Status Program::call(const FunctionCode& function, std::vector<Lanes> arguments,
-                     std::vector<Lanes>& results) {
+Status Program::call(const Instruction& from, const FunctionCode& function,
+                     std::vector<Lanes> arguments, std::vector<Lanes>& results) {
+  if (depth_ > launch.limits.calls)
+    return refuse(RefusalCode::kernel_failed,
+                  fmt::format("{} calls deeper than {} functions", name(from), launch.limits.calls),
+                  "raise Limits::calls if the recursion ends");
+  return run_function(function, std::move(arguments), results);
+}
+
+Status Program::run_function(const FunctionCode& function, std::vector<Lanes> arguments,
+                             std::vector<Lanes>& results) {
   const FrameScope frame(*this, function.slots);
   std::uint32_t block = 0;
   while (true) {

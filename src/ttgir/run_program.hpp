@@ -43,8 +43,8 @@ public:
   /// Runs a block's operations; its ending is left to the caller.
   [[nodiscard]] Status run(const Code& code);
   /// Runs a function; its results are moved into `results`.
-  [[nodiscard]] Status call(const FunctionCode& function, std::vector<Lanes> arguments,
-                            std::vector<Lanes>& results);
+  [[nodiscard]] Status call(const Instruction& from, const FunctionCode& function,
+                            std::vector<Lanes> arguments, std::vector<Lanes>& results);
 
   [[nodiscard]] Lanes& at(Slot slot) { return frame_[slot]; }
   void set(Slot slot, Lanes lanes) { frame_[slot] = std::move(lanes); }
@@ -86,6 +86,8 @@ public:
 
 private:
   friend class FrameScope;
+  [[nodiscard]] Status run_function(const FunctionCode& function, std::vector<Lanes> arguments,
+                                    std::vector<Lanes>& results);
   [[nodiscard]] std::byte* find_scratch(std::uint64_t address, std::size_t bytes);
   [[nodiscard]] Status too_long(const Instruction& instruction) const;
   Lanes* frame_ = nullptr;
