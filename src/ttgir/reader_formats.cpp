@@ -90,11 +90,12 @@ bool Reader::element(const Element& e, const Element* following, Parts& parts) {
     return !accept("{") || dictionary('}', Attribute::Place::dictionary, parts.attributes);
   case Kind::type: {
     TypeRef found = nullptr;
-    if (e.text == kShort) {
+    if (!e.text.empty()) {
       skip();
       const auto end = at("<") ? end_of_brackets(text_, at_) : kNowhere;
-      if (end == kNowhere) return fail(at_, "`<…>`, a memdesc's type without its name");
-      found = module_.types_.get(std::string(kShort) + std::string(text_.substr(at_, end - at_)));
+      if (end == kNowhere)
+        return fail(at_, fmt::format("`<…>`, a type without its name {}", e.text));
+      found = module_.types_.get(std::string(e.text) + std::string(text_.substr(at_, end - at_)));
       at_ = end;
     } else if (!type(found)) {
       return false;
@@ -223,6 +224,9 @@ bool Reader::infer(Operation& op, Parts& parts, const Names& names, std::size_t 
       break;
     case Typing::token:
       results.assign(names.count, types.get("!ttg.async.token"));
+      break;
+    case Typing::element:
+      results.assign(1, lead && lead->shaped() ? lead->element : lead);
       break;
     case Typing::i32:
       results.assign(1, types.get("i32"));
