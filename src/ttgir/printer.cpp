@@ -157,6 +157,7 @@ struct Printer {
       generic(op);
       break;
     case Operation::Form::opaque:
+      add(op.name);
       for (const Piece& piece : op.pieces) {
         if (piece.kind == Piece::Kind::text)
           add(piece.text);

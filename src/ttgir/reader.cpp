@@ -131,7 +131,7 @@ bool Reader::value_name(std::string_view& name, std::uint32_t& number) {
 }
 
 bool Reader::type(TypeRef& type) {
-  skip();
+  skip_blanks();
   const auto length = end_of_type(text_.substr(at_));
   if (length == kNowhere) return fail(at_, "a type");
   type = module_.types_.get(text_.substr(at_, length));
@@ -547,10 +547,13 @@ Status Reader::read() {
     if (whole && at_ < text_.size())
       whole = fail(at_, "an alias (`#name = …`) or the end of the text");
   }
-  for (auto it = module_.aliases_.begin(); whole && it != module_.aliases_.end(); ++it)
-    if (const auto end = module_.resolve(it->first); module_.aliases_.contains(end))
-      whole = fail(text_.find(it->first),
-                   fmt::format("an alias that ends somewhere: {} goes in a circle", it->first));
+  if (whole) {
+    std::size_t circle = kNowhere;
+    for (const auto& [name, value] : module_.aliases_)
+      if (module_.aliases_.contains(module_.resolve(name)))
+        circle = std::min(circle, text_.find(std::string(name) + " ="));
+    if (circle != kNowhere) whole = fail(circle, "an alias that ends somewhere: this one goes in a circle");
+  }
   if (whole) return {};
   const auto line_begin =
       failed_at_ == 0 ? 0 : text_.rfind('\n', std::min(failed_at_, text_.size()) - 1) + 1;
