@@ -169,7 +169,7 @@ struct Verifier {
     for (const Value& value : op.results)
       if (value.op != &op)
         add(op, fmt::format("%{} says that another operation defines it", value.name));
-    if (whole) check_types(op);
+    if (whole && op.form != Operation::Form::opaque) check_types(op);
     for (const Region* region : op.regions) {
       for (const Block* block : region->blocks) {
         if (block->operations.empty() && !op.is(Op::module) && !op.is(Op::scf_if))
