@@ -58,6 +58,7 @@ struct Command {
 [[nodiscard]] Command catalog_rebuild_command();
 [[nodiscard]] Command probe_meter_command();
 [[nodiscard]] Command probe_response_command();
+[[nodiscard]] Command ttgir_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);

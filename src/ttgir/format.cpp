@@ -92,10 +92,13 @@ private:
         if (each.empty()) wrong("a bracket is not closed");
         e.words.push_back(each);
       }
-    } else if (word.starts_with("short(")) {
+    } else if (word.starts_with("short")) {
       e.kind = Kind::type;
-      e.text = kShort;
-      type_list(word.substr(6, word.size() - 7), e);
+      const auto open = word.find('(');
+      for (const auto name : kShortened)
+        if (name.substr(name.find('.') + 1) == word.substr(6, open - 6)) e.text = name;
+      if (e.text.empty()) wrong("no such short type");
+      type_list(word.substr(open + 1, word.size() - open - 2), e);
     } else if (word.starts_with("type")) {
       auto names = word;
       while (!names.ends_with(')')) { // "types($a $b)": the blank is inside

@@ -6,7 +6,7 @@
 //   word , : -> =   itself                       $x       an operand; $x* any number of them
 //   @x              an attribute's value          {}       the attribute dictionary
 //   type(%)         the result's type             type($x) an operand's
-//   short($x)       a memdesc's type without "!ttg.memdesc"
+//   short_ptr($x)   its type without "!tt.ptr"; likewise short_memdesc, short_tensordesc
 //   types(…)        several, between commas       fn       (operand types) -> result types
 //   ?( … )          all of it or nothing: there if its first element (reader) or its first operand
 //                   or attribute (printer) is
@@ -50,7 +50,8 @@ struct Element {
   std::vector<std::vector<Element>> parts; ///< of a group (one) or of any (a clause each)
 };
 
-inline constexpr std::string_view kShort = "!ttg.memdesc"; ///< Element::text of short()
+/// What MLIR leaves out where a format names a dialect's own type; Element::text of such a type.
+inline constexpr std::string_view kShortened[] = {"!tt.ptr", "!ttg.memdesc", "!tt.tensordesc"};
 
 struct Format {
   std::vector<Element> elements;

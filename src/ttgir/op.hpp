@@ -26,6 +26,7 @@ enum class Typing : std::uint8_t {
   load,     ///< what the pointer points to; mask of its shape
   split,    ///< both results are the written one
   token,    ///< an asynchronous token
+  element,  ///< the element of the operand's tensor
   i32,
   as_operands, ///< result i is operand i's
   token_last,  ///< as written, and a token where there is one result more

@@ -40,6 +40,11 @@ struct Printer {
   }
   void type(TypeRef type) { add(type ? type->text : "<unknown type>"); }
 
+  void short_type(TypeRef of, std::string_view left_out) {
+    if (of && of->text.starts_with(left_out)) return add(of->text.substr(left_out.size()));
+    type(of);
+  }
+
   template <class List, class Each> void comma_list(const List& list, Each&& each) {
     bool first = true;
     for (const auto& item : list) {
@@ -152,6 +157,7 @@ struct Printer {
       generic(op);
       break;
     case Operation::Form::opaque:
+      add(op.name);
       for (const Piece& piece : op.pieces) {
         if (piece.kind == Piece::Kind::text)
           add(piece.text);
@@ -282,13 +288,10 @@ struct Printer {
         if (spec == Element::kResults && e.kind == Kind::types)
           comma_list(op.results, [&](const Value& value) { type(value.type); });
         else if (spec == Element::kResults)
-          type(op.results[std::min(extra_result_++, op.results.size() - 1)].type);
+          short_type(op.results[std::min(extra_result_++, op.results.size() - 1)].type, e.text);
         else
           comma_list(op.segment(spec), [&](const Value* value) {
-            if (value && value->type && value->type->text.starts_with(e.text) && !e.text.empty())
-              add(value->type->text.substr(e.text.size()));
-            else
-              type(value ? value->type : nullptr);
+            short_type(value ? value->type : nullptr, e.text);
           });
       });
     case Kind::function_type:

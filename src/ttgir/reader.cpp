@@ -44,7 +44,8 @@ void Scopes::define(std::string_view name, Value* value) {
 }
 
 void Reader::Parts::clear() {
-  operands.clear(), segments.clear(), attributes.clear(), written.clear(), results.clear();
+  operands.clear(), segments.clear(), attributes.clear(), written.clear(), results.clear(),
+      operand_types.clear();
   regions.clear(), successors.clear(), pieces.clear(), later.clear();
 }
 
@@ -131,7 +132,7 @@ bool Reader::value_name(std::string_view& name, std::uint32_t& number) {
 }
 
 bool Reader::type(TypeRef& type) {
-  skip();
+  skip_blanks();
   const auto length = end_of_type(text_.substr(at_));
   if (length == kNowhere) return fail(at_, "a type");
   type = module_.types_.get(text_.substr(at_, length));
@@ -330,9 +331,10 @@ bool Reader::region(Region& region) {
       const auto here = std::exchange(at_, fixup.place);
       if (!operand(parts)) return false;
       at_ = here;
-      if (parts.operands[0])
+      if (parts.operands[0]) {
         fixup.op->operands[fixup.operand] = parts.operands[0];
-      else if (scopes_.depth() > 1)
+        if (!agrees(*parts.operands[0], fixup.written, *fixup.op, fixup.place)) return false;
+      } else if (scopes_.depth() > 1)
         open.push_back(fixup);
       else
         return fail(fixup.place, "a value that is defined");
@@ -411,7 +413,8 @@ bool Reader::finish(Operation& op, Parts& parts, const Names& names, std::size_t
   op.regions = keep(parts.regions);
   op.successors = keep(parts.successors);
   op.pieces = keep(parts.pieces);
-  for (const auto& [index, place] : parts.later) fixups_.push_back({&op, index, place});
+  for (const auto& [index, place] : parts.later)
+    fixups_.push_back({&op, index, place, parts.operand_types[index]});
   op.results = module_.make_list<Value>(names.count);
   if (names.grouped) {
     auto groups = module_.make_list<std::uint8_t>(names.groups.size());
@@ -462,6 +465,7 @@ bool Reader::operation(Block& block) {
     op.code = op_named(op.name);
     at_ = end;
     if (!generic(op, parts)) return false;
+    recognise(op, parts);
   } else {
     op.name = word();
     if (op.name.empty()) return fail(begin, "an operation");
@@ -547,10 +551,14 @@ Status Reader::read() {
     if (whole && at_ < text_.size())
       whole = fail(at_, "an alias (`#name = …`) or the end of the text");
   }
-  for (auto it = module_.aliases_.begin(); whole && it != module_.aliases_.end(); ++it)
-    if (const auto end = module_.resolve(it->first); module_.aliases_.contains(end))
-      whole = fail(text_.find(it->first),
-                   fmt::format("an alias that ends somewhere: {} goes in a circle", it->first));
+  if (whole) {
+    std::size_t circle = kNowhere;
+    for (const auto& [name, value] : module_.aliases_)
+      if (module_.aliases_.contains(module_.resolve(name)))
+        circle = std::min(circle, text_.find(std::string(name) + " ="));
+    if (circle != kNowhere)
+      whole = fail(circle, "an alias that ends somewhere: this one goes in a circle");
+  }
   if (whole) return {};
   const auto line_begin =
       failed_at_ == 0 ? 0 : text_.rfind('\n', std::min(failed_at_, text_.size()) - 1) + 1;

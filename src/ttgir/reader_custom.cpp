@@ -162,6 +162,8 @@ bool Reader::for_loop(Operation& op, Parts& parts) {
     if (!type(arguments[0].second)) return false;
   }
   if (!expect("{")) return false;
+  parts.operand_types.assign(3, arguments[0].second);
+  parts.operand_types.insert(parts.operand_types.end(), parts.results.begin(), parts.results.end());
   Region& body = new_region(op, parts);
   set_arguments(module_.make_block(body), arguments);
   if (!region(body)) return false;
@@ -172,6 +174,7 @@ bool Reader::for_loop(Operation& op, Parts& parts) {
 /// "scf.if %c -> (T) { … } else { … } {…}".
 bool Reader::if_else(Operation& op, Parts& parts) {
   if (!operand(parts)) return false;
+  parts.operand_types.assign(1, module_.types_.get("i1"));
   if (accept("->") && (!expect("(") || !types_until(')', parts.results))) return false;
   if (!expect("{") || !region(new_region(op, parts))) return false;
   if (accept_word("else") && (!expect("{") || !region(new_region(op, parts)))) return false;
@@ -196,6 +199,7 @@ bool Reader::while_loop(Operation& op, Parts& parts) {
   if (inputs.size() != arguments.size())
     return fail(at_, fmt::format("{} types, one for each argument of the loop", arguments.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) arguments[i].second = inputs[i];
+  parts.operand_types = inputs;
   if (!expect("->")) return false;
   if (skip(); accept("(")) {
     if (!types_until(')', parts.results)) return false;
@@ -234,6 +238,8 @@ bool Reader::successor(Parts& parts) {
     if (!expect(":") || !types_until(')', types)) return false;
     if (types.size() != next.count)
       return fail(at_, fmt::format("{} types, one for each operand", next.count));
+    parts.operand_types.resize(next.first, nullptr);
+    parts.operand_types.insert(parts.operand_types.end(), types.begin(), types.end());
   }
   parts.successors.push_back(next);
   return true;
@@ -282,7 +288,9 @@ bool Reader::warp_specialize(Operation& op, Parts& parts) {
   parts.attributes.push_back(
       {"partitionNumWarps", module_.keep(warps + ">"), Attribute::Place::syntax});
   parts.segments.assign(1, static_cast<std::uint16_t>(parts.operands.size()));
-  return expect(":") && function_type(parts) && location(op.location);
+  if (!expect(":") || !function_type(parts)) return false;
+  for (const auto& [spec, type] : parts.written) parts.operand_types.push_back(type);
+  return location(op.location);
 }
 
 /// Text up to the end of the operation, with its operands and regions. Blanks are part of the text.
@@ -294,6 +302,7 @@ bool Reader::opaque(Operation& op, Parts& parts) {
       parts.pieces.push_back({Piece::Kind::text, text_.substr(begin, at_ - begin), 0});
   };
   std::vector<std::pair<std::string_view, TypeRef>> arguments; // names that only the region knows
+  std::size_t first_argument = 0;
   int depth = 0;
   while (at_ < text_.size()) {
     const char c = text_[at_];
@@ -324,6 +333,9 @@ bool Reader::opaque(Operation& op, Parts& parts) {
             const auto typed = trimmed(text_.substr(colon, 400));
             type = module_.types_.get(typed.substr(0, end_of_type(typed)));
           }
+        if (!parts.regions.empty())
+          return fail(place, "a value that is defined"); // of region 0 only
+        if (arguments.empty()) first_argument = place;
         parts.pieces.push_back(
             {Piece::Kind::argument, {}, static_cast<std::uint32_t>(arguments.size())});
         arguments.emplace_back(name, type);
@@ -340,7 +352,7 @@ bool Reader::opaque(Operation& op, Parts& parts) {
       flush();
       Region& body = new_region(op, parts);
       if (!arguments.empty()) set_arguments(module_.make_block(body), arguments);
-      arguments.clear();
+      arguments.clear(); // they are the region's now
       parts.pieces.push_back(
           {Piece::Kind::region, {}, static_cast<std::uint32_t>(parts.regions.size() - 1)});
       if (!region(body)) return false;
@@ -355,6 +367,7 @@ bool Reader::opaque(Operation& op, Parts& parts) {
     }
   }
   flush();
+  if (!arguments.empty()) return fail(first_argument, "a value that is defined");
   // A type after the last colon is the result's: "… : A -> B", "… : T".
   if (!parts.pieces.empty() && parts.pieces.back().kind == Piece::Kind::text) {
     const auto tail = parts.pieces.back().text;

@@ -90,11 +90,12 @@ bool Reader::element(const Element& e, const Element* following, Parts& parts) {
     return !accept("{") || dictionary('}', Attribute::Place::dictionary, parts.attributes);
   case Kind::type: {
     TypeRef found = nullptr;
-    if (e.text == kShort) {
+    if (!e.text.empty()) {
       skip();
       const auto end = at("<") ? end_of_brackets(text_, at_) : kNowhere;
-      if (end == kNowhere) return fail(at_, "`<…>`, a memdesc's type without its name");
-      found = module_.types_.get(std::string(kShort) + std::string(text_.substr(at_, end - at_)));
+      if (end == kNowhere)
+        return fail(at_, fmt::format("`<…>`, a type without its name {}", e.text));
+      found = module_.types_.get(std::string(e.text) + std::string(text_.substr(at_, end - at_)));
       at_ = end;
     } else if (!type(found)) {
       return false;
@@ -191,6 +192,60 @@ bool Reader::function_type(Parts& parts) {
   return true;
 }
 
+namespace {
+
+/// How many values an operand of a format may be.
+struct Arity {
+  std::uint16_t least = 1, most = 1;
+};
+
+void collect(const std::vector<Element>& list, bool optional, std::vector<Arity>& arities) {
+  for (const Element& e : list) {
+    if (e.kind == Kind::operand)
+      arities[e.spec] = {static_cast<std::uint16_t>(optional ? 0 : 1), 1};
+    if (e.kind == Kind::token) arities[e.spec] = {0, 1};
+    if (e.kind == Kind::operands) arities[e.spec] = {0, 65535};
+    for (const auto& part : e.parts) collect(part, true, arities);
+  }
+}
+
+} // namespace
+
+/// Gives an operation in generic form the segments of its row; one that cannot have them, or whose
+/// structure only its own syntax promises, is not understood.
+void Reader::recognise(Operation& op, Parts& parts) {
+  const auto& formats = formats_of(op.code);
+  const auto format = op.info().format;
+  bool fits = op.code == Op::unknown;
+  if (format == "generic") {
+    fits = parts.regions.size() == 1 && parts.regions[0]->blocks.size() == 1 &&
+           !parts.operands.empty() && !parts.regions[0]->front().operations.empty();
+  } else if (!formats.empty()) {
+    std::vector<Arity> arities(formats[0].specs);
+    collect(formats[0].elements, false, arities);
+    const auto given = std::ranges::find(parts.attributes, "operandSegmentSizes", &Attribute::name);
+    std::vector<std::int64_t> sizes;
+    if (given != parts.attributes.end())
+      sizes = integers(given->text).value_or(sizes);
+    else if (arities.size() == 1)
+      sizes.assign(1, static_cast<std::int64_t>(parts.operands.size()));
+    else
+      sizes.assign(arities.size(), 1);
+    std::int64_t sum = 0;
+    fits = sizes.size() == arities.size();
+    for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
+      fits = sizes[i] >= arities[i].least && sizes[i] <= arities[i].most;
+      sum += sizes[i];
+      parts.segments.push_back(static_cast<std::uint16_t>(sizes[i]));
+    }
+    fits = fits && sum == static_cast<std::int64_t>(parts.operands.size());
+    if (!fits) parts.segments.clear();
+    const auto typing = op.info().typing;
+    fits = fits && (typing == Typing::none || !parts.results.empty());
+  }
+  if (!fits) op.code = Op::unknown;
+}
+
 /// Result types that the text leaves out; and that written operand types are those of the values.
 bool Reader::infer(Operation& op, Parts& parts, const Names& names, std::size_t begin) {
   const auto first = [&]() -> TypeRef {
@@ -208,10 +263,10 @@ bool Reader::infer(Operation& op, Parts& parts, const Names& names, std::size_t 
       break;
     case Typing::same:
     case Typing::split:
-      results.assign(names.count, lead);
+      results.assign(std::max(1U, names.count), lead);
       break;
     case Typing::compare:
-      results.assign(names.count, types.with_element(lead, "i1"));
+      results.assign(1, types.with_element(lead, "i1"));
       break;
     case Typing::powi:
       results.assign(1, lead);
@@ -222,7 +277,10 @@ bool Reader::infer(Operation& op, Parts& parts, const Names& names, std::size_t 
         return fail(begin, fmt::format("a pointer type, or a tensor of pointers, for {}", op.name));
       break;
     case Typing::token:
-      results.assign(names.count, types.get("!ttg.async.token"));
+      results.assign(1, types.get("!ttg.async.token"));
+      break;
+    case Typing::element:
+      results.assign(1, lead && lead->shaped() ? lead->element : lead);
       break;
     case Typing::i32:
       results.assign(1, types.get("i32"));
@@ -246,30 +304,31 @@ bool Reader::infer(Operation& op, Parts& parts, const Names& names, std::size_t 
   if (op.form == Operation::Form::opaque && results.size() != names.count)
     results.clear(); // not known
   // What is written of an operand must be what its definition says, or says it where that does not.
-  const auto agrees = [&](std::size_t i, TypeRef type) {
-    Value* value = parts.operands[i];
-    if (value && !value->type) value->type = type;
-    if (!value || !type || value->type == type) return true;
-    return fail(begin,
-                fmt::format("operand %{} of {} to be {}, as written; line {} defines it as {}",
-                            value->name, op.name, type->text, value->line, value->type->text));
-  };
-  const bool all_same = op.form == Operation::Form::table && op.info().typing == Typing::same;
-  if (all_same)
-    for (std::size_t i = 0; i < parts.operands.size(); ++i)
-      if (!agrees(i, lead)) return false;
-  if (op.form == Operation::Form::generic)
-    for (std::size_t i = 0; i < parts.operands.size(); ++i)
-      if (!agrees(i, parts.written[i].second)) return false;
-  if (op.form != Operation::Form::table || all_same) return true;
-  std::size_t index = 0;
-  for (std::uint8_t spec = 0; spec < parts.segments.size(); ++spec)
-    for (std::uint16_t n = 0; n < parts.segments[spec]; ++n, ++index) {
-      std::uint16_t seen = 0;
-      for (const auto& [of, type] : parts.written)
-        if (of == spec && seen++ == n && !agrees(index, type)) return false;
-    }
+  auto& types_of = parts.operand_types; // those of code are there already
+  types_of.resize(parts.operands.size(), nullptr);
+  if (op.form == Operation::Form::generic) {
+    for (std::size_t i = 0; i < types_of.size(); ++i) types_of[i] = parts.written[i].second;
+  } else if (op.form == Operation::Form::table && op.info().typing == Typing::same) {
+    std::ranges::fill(types_of, lead);
+  } else if (op.form == Operation::Form::table) {
+    std::size_t index = 0;
+    for (std::uint8_t spec = 0; spec < parts.segments.size(); ++spec)
+      for (std::uint16_t n = 0; n < parts.segments[spec]; ++n, ++index) {
+        std::uint16_t seen = 0;
+        for (const auto& [of, type] : parts.written)
+          if (of == spec && seen++ == n) types_of[index] = type;
+      }
+  }
+  for (std::size_t i = 0; i < types_of.size(); ++i)
+    if (parts.operands[i] && !agrees(*parts.operands[i], types_of[i], op, begin)) return false;
   return true;
+}
+
+bool Reader::agrees(Value& value, TypeRef written, const Operation& op, std::size_t place) {
+  if (!value.type) value.type = written;
+  if (!written || value.type == written) return true;
+  return fail(place, fmt::format("operand %{} of {} to be {}, as written; line {} defines it as {}",
+                                 value.name, op.name, written->text, value.line, value.type->text));
 }
 
 } // namespace hebe::ttgir

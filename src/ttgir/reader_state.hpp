@@ -44,6 +44,7 @@ private:
     std::vector<Attribute> attributes;
     std::vector<std::pair<std::uint8_t, TypeRef>> written; ///< types by operand number
     std::vector<TypeRef> results;
+    std::vector<TypeRef> operand_types; ///< as written, null where nothing is
     std::vector<Region*> regions;
     std::vector<Successor> successors;
     std::vector<Piece> pieces;
@@ -59,6 +60,7 @@ private:
   struct Fixup {
     Operation* op;
     std::size_t operand, place;
+    TypeRef written;
   };
 
   // text: reader.cpp
@@ -87,6 +89,7 @@ private:
   bool block_label(Region& region, Block*& block);
   bool block_arguments(Block& block, char close);
   bool generic(Operation& op, Parts& parts);
+  void recognise(Operation& op, Parts& parts);
   bool opaque(Operation& op, Parts& parts);
   bool finish(Operation& op, Parts& parts, const Names& names, std::size_t begin);
 
@@ -97,6 +100,7 @@ private:
   [[nodiscard]] bool begins(const Element& element) const;
   bool operand(Parts& parts);
   bool function_type(Parts& parts);
+  bool agrees(Value& value, TypeRef written, const Operation& op, std::size_t place);
   bool infer(Operation& op, Parts& parts, const Names& names, std::size_t begin);
 
   // by code: reader_custom.cpp
