@@ -1,5 +1,6 @@
 // hebe ttgir: reads TTIR or TTGIR and prints it, checks it, or says what is in it.
 #include "cli/context.hpp"
+#include "cli/ttgir_run.hpp"
 #include "core/files.hpp"
 #include "ttgir/printer.hpp"
 #include "ttgir/reader.hpp"
@@ -100,10 +101,10 @@ int verify(const Context& c, const Options& o) {
 } // namespace
 
 Command ttgir_command() {
-  return {"ttgir", "Read TTIR or TTGIR as Triton prints it: print it again, check it",
+  return {"ttgir", "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it",
           [](CLI::App& app, Context& c) {
             auto options = std::make_shared<Options>();
-            auto action = std::make_shared<int (*)(const Context&, const Options&)>(nullptr);
+            auto action = std::make_shared<std::function<int()>>();
             app.require_subcommand(1);
             const auto add = [&](const char* name, const char* help,
                                  int (*run)(const Context&, const Options&)) {
@@ -111,7 +112,9 @@ Command ttgir_command() {
               sub->add_option("file", options->files, "files of TTIR or TTGIR")->required();
               sub->add_flag("--carry", options->carry,
                             "carry known operations in an unknown form as text");
-              sub->callback([action, run] { *action = run; });
+              sub->callback([&c, options, action, run] {
+                *action = [&c, options, run] { return run(c, *options); };
+              });
               return sub;
             };
             auto* printing =
@@ -122,7 +125,8 @@ Command ttgir_command() {
                                "print how long reading and printing takes instead");
             add("verify", "Dominance, one definition, terminators, types; what is not understood",
                 verify);
-            return [&c, options, action] { return (*action)(c, *options); };
+            add_ttgir_run(app, c, *action);
+            return [action] { return (*action)(); };
           }};
 }
 

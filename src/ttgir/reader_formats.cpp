@@ -231,8 +231,10 @@ void Reader::recognise(Operation& op, Parts& parts) {
   const auto format = op.info().format;
   bool fits = op.code == Op::unknown;
   if (format == "generic") {
-    fits = parts.regions.size() == 1 && parts.regions[0]->blocks.size() == 1 &&
-           !parts.operands.empty() && !parts.regions[0]->front().operations.empty();
+    // A mapped region may branch; one that combines or reduces is one block.
+    fits = parts.regions.size() == 1 && !parts.operands.empty() &&
+           (parts.regions[0]->blocks.size() == 1 || op.is(Op::tt_map_elementwise)) &&
+           !parts.regions[0]->blocks.empty() && !parts.regions[0]->front().operations.empty();
   } else if (!formats.empty()) {
     std::vector<Arity> arities(formats[0].specs);
     collect(formats[0].elements, false, arities);

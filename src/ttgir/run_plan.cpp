@@ -217,10 +217,16 @@ void Compiler::compile_function(const Operation& op, FunctionCode& function) {
   slots_.clear();
   block_numbers_.clear();
   next_slot_ = 0;
-  const auto& blocks = op.regions[0]->blocks;
-  for (std::size_t i = 0; i < blocks.size(); ++i) block_numbers_[blocks[i]] = static_cast<std::uint32_t>(i);
-  for (const Block* block : blocks) function.blocks.push_back(code(*block));
+  function.blocks = blocks(*op.regions[0]);
   function.slots = next_slot_;
+}
+
+Blocks Compiler::blocks(const Region& region, bool combine) {
+  for (std::size_t i = 0; i < region.blocks.size(); ++i)
+    block_numbers_[region.blocks[i]] = static_cast<std::uint32_t>(i);
+  Blocks made;
+  for (const Block* block : region.blocks) made.push_back(code(*block, combine));
+  return made;
 }
 
 std::unique_ptr<Plan> Compiler::compile(const Operation& function) {

@@ -59,9 +59,12 @@ struct Code {
   bool lanewise = false; ///< every instruction is
 };
 
+/// Blocks that branch to each other; the first is the entry.
+using Blocks = std::vector<std::unique_ptr<Code>>;
+
 struct FunctionCode {
   std::string_view name;
-  std::vector<std::unique_ptr<Code>> blocks;
+  Blocks blocks;
   std::uint32_t slots = 0;
 };
 
@@ -97,6 +100,8 @@ public:
   [[nodiscard]] bool numeric(const Value& value) const;
   /// A region's block. `combine`: scalars in it stand for as many elements as it is run for.
   [[nodiscard]] std::unique_ptr<Code> code(const Block& block, bool combine = false);
+  /// All blocks of a region.
+  [[nodiscard]] Blocks blocks(const Region& region, bool combine = false);
   /// The function of that name, compiled once; null if there is none.
   [[nodiscard]] const FunctionCode* callee(std::string_view name);
   /// Says no to `op` and goes on, so that all that is missing is told.

@@ -69,24 +69,28 @@ Status Program::call(const Instruction& from, const FunctionCode& function,
 Status Program::run_function(const FunctionCode& function, std::vector<Lanes> arguments,
                              std::vector<Lanes>& results) {
   const FrameScope frame(*this, function.slots);
+  HEBE_CHECK(run_blocks(function.blocks, arguments));
+  results = std::move(arguments);
+  return {};
+}
+
+Status Program::run_blocks(const std::vector<std::unique_ptr<Code>>& blocks, std::vector<Lanes>& values) {
   std::uint32_t block = 0;
   while (true) {
-    const Code& code = *function.blocks[block];
-    assign(code.arguments, arguments);
+    const Code& code = *blocks[block];
+    assign(code.arguments, values);
     HEBE_CHECK(run(code));
     const Ending& ending = code.ending;
     if (ending.kind != Ending::Kind::branch) {
-      results = this->ending(code);
+      values = this->ending(code);
       return {};
     }
     // An empty block that goes to itself would never be seen by run().
-    if (steps_left_ == 0) return too_long(*plan.instructions.front());
-    --steps_left_;
+    if (steps_left_-- == 0) return too_long(*plan.instructions.front());
     const bool first = ending.targets.size() == 1 || frame_[ending.operands[0]].at<std::uint8_t>(0) != 0;
     const auto& target = ending.targets[first ? 0 : 1];
-    arguments.clear();
-    for (std::uint32_t i = 0; i < target.count; ++i)
-      arguments.push_back(frame_[ending.operands[target.first + i]]);
+    values.clear();
+    for (std::uint32_t i = 0; i < target.count; ++i) values.push_back(frame_[ending.operands[target.first + i]]);
     block = target.block;
   }
 }

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,6 +43,10 @@ public:
   [[nodiscard]] Status run_number(std::uint64_t number, const std::vector<Lanes>& arguments);
   /// Runs a block's operations; its ending is left to the caller.
   [[nodiscard]] Status run(const Code& code);
+  /// Runs blocks from the first to one that does not branch; what that one ends with is moved into
+  /// `values`, which holds the first block's arguments before.
+  [[nodiscard]] Status run_blocks(const std::vector<std::unique_ptr<Code>>& blocks,
+                                  std::vector<Lanes>& values);
   /// Runs a function; its results are moved into `results`.
   [[nodiscard]] Status call(const Instruction& from, const FunctionCode& function,
                             std::vector<Lanes> arguments, std::vector<Lanes>& results);

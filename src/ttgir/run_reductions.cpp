@@ -15,63 +15,66 @@ namespace {
 
 /// A region run for many elements: all at once where its operations work by element, else one by one.
 struct Combine {
-  std::unique_ptr<Code> code;
+  Blocks blocks;
   std::vector<std::size_t> sizes;  ///< of the results' lanes
   const Lanewise* single = nullptr; ///< the region is this one operation on its two arguments
 
   [[nodiscard]] Status run(Program& program, std::vector<Lanes>& values, std::size_t count) const {
-    if (code->lanewise) {
+    if (blocks.size() == 1 && blocks[0]->lanewise) {
       const std::size_t before = std::exchange(program.width, count);
-      program.assign(code->arguments, values);
-      const Status status = program.run(*code);
+      const Status status = program.run_blocks(blocks, values);
       program.width = before;
-      if (!status) return status;
-      values = program.ending(*code);
-      return {};
+      return status;
     }
     std::vector<Lanes> results;
     for (const std::size_t size : sizes) results.push_back(program.dense(count * size));
-    std::vector<std::size_t> argument_sizes(argument_lanes);
     for (std::size_t i = 0; i < count; ++i) {
       std::vector<Lanes> one(values.size());
       for (std::size_t k = 0; k < values.size(); ++k)
-        std::memcpy(one[k].bytes(), values[k].bytes() + (values[k].uniform() ? 0 : i * argument_sizes[k]), argument_sizes[k]);
-      program.assign(code->arguments, one);
-      HEBE_CHECK(program.run(*code));
-      const std::vector<Lanes> made = program.ending(*code);
+        std::memcpy(one[k].bytes(), values[k].bytes() + (values[k].uniform() ? 0 : i * argument_sizes[k]),
+                    argument_sizes[k]);
+      HEBE_CHECK(program.run_blocks(blocks, one));
       for (std::size_t k = 0; k < sizes.size(); ++k)
-        std::memcpy(results[k].bytes() + i * sizes[k], made[k].bytes(), sizes[k]);
+        std::memcpy(results[k].bytes() + i * sizes[k], one[k].bytes(), sizes[k]);
     }
     values = std::move(results);
     return {};
   }
-  std::vector<std::size_t> argument_lanes; ///< sizes of the arguments' lanes
+  std::vector<std::size_t> argument_sizes; ///< of the arguments' lanes
 };
 
 bool compile_region(Compiler& compiler, const Operation& op, bool pairs, Combine& combine) {
-  if (op.regions.empty() || op.regions[0]->blocks.size() != 1) {
-    compiler.unsupported(op, "its region is not one block");
+  if (op.regions.empty() || op.regions[0]->blocks.empty()) {
+    compiler.unsupported(op, "its region is empty");
     return false;
   }
   const Block& block = op.regions[0]->front();
   for (const Value& argument : block.arguments) {
     const auto lane = argument.type && argument.type->is(Type::Kind::scalar) ? lane_of(argument.type->scalar) : std::nullopt;
-    combine.argument_lanes.push_back(lane ? size_of(*lane) : 8);
+    combine.argument_sizes.push_back(lane ? size_of(*lane) : 8);
   }
-  combine.code = compiler.code(block, true);
-  const Ending& ending = combine.code->ending;
-  if (!ending.op || (pairs && (block.arguments.size() != 2 * op.operands.size() || ending.operands.size() != op.operands.size()))) {
+  // Scalars of a region that branches differ from element to element: such a region runs for one.
+  combine.blocks = compiler.blocks(*op.regions[0], op.regions[0]->blocks.size() == 1);
+  const Operation* last = nullptr;
+  for (const auto& each : combine.blocks)
+    if (each->ending.kind == Ending::Kind::yield) last = each->ending.op;
+  if (!last) {
+    compiler.unsupported(op, "its region does not end");
+    return false;
+  }
+  const Ending& ending = combine.blocks[0]->ending;
+  if (pairs && (block.arguments.size() != 2 * op.operands.size() || ending.operands.size() != op.operands.size())) {
     compiler.unsupported(op, "its region does not combine its operands in pairs");
     return false;
   }
-  for (const Value* value : ending.op->operands) {
+  for (const Value* value : last->operands) {
     const auto lane = value->type && value->type->is(Type::Kind::scalar) ? lane_of(value->type->scalar) : std::nullopt;
     combine.sizes.push_back(lane ? size_of(*lane) : 8);
   }
-  if (pairs && combine.code->steps.size() == 1 && op.operands.size() == 1) {
-    const auto* only = dynamic_cast<const Lanewise*>(combine.code->steps[0].instruction.get());
-    if (only && only->operand_count == 2 && only->operands[0].slot == combine.code->arguments[0] &&
-        only->operands[1].slot == combine.code->arguments[1] && only->result.slot == ending.operands[0] &&
+  if (pairs && combine.blocks[0]->steps.size() == 1 && op.operands.size() == 1) {
+    const auto* only = dynamic_cast<const Lanewise*>(combine.blocks[0]->steps[0].instruction.get());
+    if (only && only->operand_count == 2 && only->operands[0].slot == combine.blocks[0]->arguments[0] &&
+        only->operands[1].slot == combine.blocks[0]->arguments[1] && only->result.slot == ending.operands[0] &&
         only->result.size() == only->operands[0].size())
       combine.single = only;
   }

@@ -298,7 +298,12 @@ public:
     for (std::size_t d = axis + 1; d < from.shape.size(); ++d) inner *= static_cast<std::size_t>(from.shape[d]);
     const auto many = static_cast<std::size_t>(indices.shape[axis]);
     const auto index = [&](std::size_t i) -> std::int64_t {
-      return indices.lane == Lane::i64 ? at.at<std::int64_t>(i) : at.at<std::int32_t>(i);
+      switch (indices.lane) {
+      case Lane::i8: return at.at<std::int8_t>(i);
+      case Lane::i16: return at.at<std::int16_t>(i);
+      case Lane::i32: return at.at<std::int32_t>(i);
+      default: return at.at<std::int64_t>(i);
+      }
     };
     with_element(to.size(), [&]<class T>() {
       auto* r = out.data<T>();
@@ -329,7 +334,7 @@ InstructionPtr make_gather(Compiler& compiler, const Operation& op) {
   const auto axis = integer(op.text_of("axis"));
   if (!from || !indices || !to) return nullptr;
   if (!axis || *axis < 0 || static_cast<std::size_t>(*axis) >= from->shape.size() ||
-      (indices->lane != Lane::i32 && indices->lane != Lane::i64))
+      indices->lane == Lane::b1 || is_float(indices->scalar))
     return compiler.unsupported(op, "its axis or its indices are not as they should be");
   auto made = std::make_unique<Gather>();
   made->from = *from;
