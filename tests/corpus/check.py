@@ -126,3 +126,10 @@ def operations(folder: Path) -> dict[str, int]:
         for name in _OPERATION.findall((folder / f"kernel.nodebug.{stage}").read_text()):
             found[name] = found.get(name, 0) + 1
     return found
+
+
+def run_job(arch: int, build: Path, binary: Path, entry: corpus.Entry) -> Record:
+    """One job of a process that `compile.start` began."""
+    from compile import folder_of
+
+    return check(entry, arch, folder_of(build, arch, entry), binary)

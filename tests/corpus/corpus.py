@@ -211,7 +211,12 @@ def key_of(entry: Entry) -> str:
     record = json.loads(entry.line())
     record.pop("fixed", None)
     decides: list[Any] = [triton.__version__, record, FORMAT]
-    decides += [(ROOT / entry.case[0]).read_text()] if entry.case else [_version(name) for name in PACKAGES]
+    if entry.case:
+        decides.append((ROOT / entry.case[0]).read_text())
+    elif entry.module == "own_kernels":
+        decides.append(Path(__file__).with_name("own_kernels.py").read_text())
+    else:
+        decides += [_version(name) for name in PACKAGES]
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
 
 

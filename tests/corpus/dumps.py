@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -93,9 +94,17 @@ def _empty_cache() -> Iterator[None]:
 
 
 def recompile(path: str | Path, arch: int, options: dict[str, Any] | None = None) -> str:
-    """PTX of a .ttgir (or .ttir) file's text, without line info. `options` are those of the entry's compile."""
-    with line_info(False):
-        return texts_until("ptx", str(path), arch, dict(options or {}))["ptx"]
+    """PTX of a .ttgir (or .ttir) file's text, without line info. `options` are those of the entry's compile.
+
+    Always by one relative name: text without locations gets those of the file that it is read from, and an assertion
+    takes them into PTX.
+    """
+    path = Path(path)
+    with line_info(False), tempfile.TemporaryDirectory(prefix="hebe-corpus-") as folder:
+        name = f"kernel{path.suffix}"
+        shutil.copy(path, Path(folder) / name)
+        with contextlib.chdir(folder):
+            return texts_until("ptx", name, arch, dict(options or {}))["ptx"]
 
 
 def nodebug(path: Path, arch: int) -> str:

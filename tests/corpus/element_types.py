@@ -42,7 +42,8 @@ def encode(values: np.ndarray, kind: str) -> np.ndarray:
 
 def decode(bits: np.ndarray, kind: str) -> np.ndarray:
     if kind == "bf16":
-        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling not-a-number
+            return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if kind in FP8:
         return _fp8_values(kind)[bits]
     if is_real(kind):

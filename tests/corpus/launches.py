@@ -14,6 +14,7 @@ goes to its file's name with ".out" at the end. Scalars' types and values are in
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,12 @@ def _difference(entry: corpus.Entry, launch: Launch, name: str, bits: np.ndarray
     at = tuple(int(i) for i in np.argwhere(~good)[0])
     return [f"{entry.id} {launch.name}: {name}{list(at)} is {got[at]!r}, should be {rounded[at]!r}; "
             f"{int((~good).sum())} of {good.size} differ"]
+
+
+def run(entry: corpus.Entry, launch: Launch, ttir: Path, folder: Path, order: list[str], program: Path) -> list[str]:
+    """Run a launch by `PROGRAM ttgir run TTIR --launch launch.json`; returns what is wrong, in words."""
+    path = write(entry, launch, folder, order)
+    done = subprocess.run([program, "ttgir", "run", str(ttir), "--launch", str(path)], capture_output=True)
+    if done.returncode != 0:
+        return [f"{entry.id} {launch.name}: exit {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()[:500]}"]
+    return differences(entry, launch, outputs(entry, launch, folder))
