@@ -1,0 +1,135 @@
+"""What is checked of one entry's dumps with the program (`hebe ttgir`), and how.
+
+In: a folder of dumps and the program. Out: a record of what failed, in words; nothing failed when its lists are empty.
+- `ttgir print FILE` gives the file's bytes;
+- `ttgir print --structural FILE`, which prints every operation from what was read and not from the source, too;
+- the structural print of each TTGIR form, given back to Triton, gives the PTX that the form itself gives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import corpus
+import dumps
+
+LIMIT_SECONDS = 120
+
+
+def program() -> Path:
+    return Path(os.environ.get("HEBE_BINARY") or corpus.ROOT / "build" / "release" / "hebe")
+
+
+@dataclass
+class Record:
+    id: str
+    function: str
+    arch: int
+    dumps: int = 0
+    bytes: int = 0
+    not_printed: list[str] = field(default_factory=list)
+    not_structural: list[str] = field(default_factory=list)
+    other_ptx: list[str] = field(default_factory=list)
+    refed: int = 0
+    triton_seconds: float = 0.0
+    hebe_seconds: float | None = None
+    operations: dict[str, int] = field(default_factory=dict)
+
+    def failures(self) -> list[str]:
+        return [*self.not_printed, *self.not_structural, *self.other_ptx]
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def check(entry: corpus.Entry, arch: int, folder: Path, binary: Path) -> Record:
+    meta = json.loads((folder / "meta.json").read_text())
+    record = Record(entry.id, entry.function, arch, triton_seconds=meta["compile_seconds"])
+    for name in dumps.DUMPS:
+        original = (folder / name).read_bytes()
+        record.dumps += 1
+        record.bytes += len(original)
+        for option, failed in ((), record.not_printed), (("--structural",), record.not_structural):
+            difference = _difference(original, binary, *option, str(folder / name))
+            if difference is not None:
+                failed.append(f"{entry.id} sm_{arch} {name}: print {' '.join(option)}: {difference}")
+    for form in dumps.FORMS:
+        record.refed += 1
+        wrong = _other_ptx(folder / f"kernel.{form}ttgir", meta, form, arch, binary)
+        if wrong is not None:
+            record.other_ptx.append(f"{entry.id} sm_{arch} kernel.{form}ttgir: {wrong}")
+    record.hebe_seconds = hebe_seconds(folder / "kernel.ttgir", binary)
+    record.operations = operations(folder)
+    return record
+
+
+def _run(binary: Path, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([binary, "ttgir", *arguments], capture_output=True, timeout=LIMIT_SECONDS)
+
+
+def _difference(original: bytes, binary: Path, *arguments: str) -> str | None:
+    done = _run(binary, "print", *arguments)
+    if done.returncode != 0:
+        return f"exit {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()[:300]}"
+    if done.stdout == original:
+        return None
+    for number, (ours, theirs) in enumerate(zip(done.stdout.splitlines(), original.splitlines()), 1):
+        if ours != theirs:
+            return f"line {number} is {ours!r:.200}, was {theirs!r:.200}"
+    return f"{len(done.stdout)} bytes, was {len(original)}"
+
+
+def _other_ptx(file: Path, meta: dict[str, Any], form: str, arch: int, binary: Path) -> str | None:
+    done = _run(binary, "print", "--structural", str(file))
+    if done.returncode != 0:
+        return f"not printed: exit {done.returncode}"
+    with tempfile.TemporaryDirectory(prefix="hebe-corpus-") as folder:
+        again = Path(folder) / "again.ttgir"
+        again.write_bytes(done.stdout)
+        try:
+            ptx = dumps.recompile(again, arch, meta["options"])
+        except Exception as error:
+            return f"Triton does not take the print back: {type(error).__name__}: {error}"
+    return None if _digest(ptx) == meta["ptx_of_form"][form] else "the print gives another PTX"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hebe_seconds(file: Path, binary: Path) -> float | None:
+    """What reading and printing take inside the program, which `ttgir print --time` says on stderr's last line as
+    `{"read_seconds": x, "print_seconds": y}`; None where the program has no such option."""
+    done = _run(binary, "print", "--time", str(file))
+    try:
+        said = json.loads(done.stderr.decode().strip().splitlines()[-1])
+        return said["read_seconds"] + said["print_seconds"]
+    except (ValueError, IndexError, KeyError, TypeError):
+        return None
+
+
+_OPERATION = re.compile(r'^ *(?:%[^=]*= )?"?((?:tt|ttg|ttng|scf|arith|math|cf|ub|gpu|nvvm|nvgpu|llvm)\.[a-z_0-9.]+)"?', re.M)
+
+
+def operations(folder: Path) -> dict[str, int]:
+    """Operations by name in an entry's TTIR and TTGIR, from the text without locations: a rough count, for the table."""
+    found: dict[str, int] = {}
+    for stage in ("ttir", "ttgir"):
+        for name in _OPERATION.findall((folder / f"kernel.nodebug.{stage}").read_text()):
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def run_job(arch: int, build: Path, binary: Path, entry: corpus.Entry) -> Record:
+    """One job of a process that `compile.start` began."""
+    from compile import folder_of
+
+    return check(entry, arch, folder_of(build, arch, entry), binary)
