@@ -38,13 +38,15 @@ class Record:
     not_printed: list[str] = field(default_factory=list)
     not_structural: list[str] = field(default_factory=list)
     other_ptx: list[str] = field(default_factory=list)
+    not_remade: list[str] = field(default_factory=list)
+    not_understood: list[str] = field(default_factory=list)
     refed: int = 0
     triton_seconds: float = 0.0
     hebe_seconds: float | None = None
     operations: dict[str, int] = field(default_factory=dict)
 
     def failures(self) -> list[str]:
-        return [*self.not_printed, *self.not_structural, *self.other_ptx]
+        return [*self.not_printed, *self.not_structural, *self.other_ptx, *self.not_remade, *self.not_understood]
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,6 +68,14 @@ def check(entry: corpus.Entry, arch: int, folder: Path, binary: Path) -> Record:
         wrong = _other_ptx(folder / f"kernel.{form}ttgir", meta, form, arch, binary)
         if wrong is not None:
             record.other_ptx.append(f"{entry.id} sm_{arch} kernel.{form}ttgir: {wrong}")
+    wrong = _not_remade(folder / "kernel.plain.ttgir", meta, arch)
+    if wrong is not None:
+        record.not_remade.append(f"{entry.id} sm_{arch}: {wrong}")
+    done = _run(binary, "verify", "--json", *(str(folder / name) for name in dumps.DUMPS))
+    said = json.loads(done.stdout) if done.returncode in (0, 1) else []
+    if done.returncode != 0 or any(file["not_understood"] for file in said):
+        record.not_understood.append(f"{entry.id} sm_{arch}: exit {done.returncode}: " + "; ".join(
+            f"{file['faults'][:1]} {file['not_understood']}" for file in said if file["faults"] or file["not_understood"]))
     record.hebe_seconds = hebe_seconds(folder / "kernel.ttgir", binary)
     record.operations = operations(folder)
     return record
@@ -88,9 +98,21 @@ def _difference(original: bytes, binary: Path, *arguments: str) -> str | None:
 
 
 def _other_ptx(file: Path, meta: dict[str, Any], form: str, arch: int, binary: Path) -> str | None:
-    done = _run(binary, "print", "--structural", str(file))
+    return _ptx_differs(_run(binary, "print", "--structural", str(file)), meta, form, arch)
+
+
+def _not_remade(file: Path, meta: dict[str, Any], arch: int) -> str | None:
+    """Every operation made anew and every value renamed (remake.cpp): the PTX must stay. None too where there is no
+    HEBE_REMAKE, the program that does it."""
+    remake = os.environ.get("HEBE_REMAKE")
+    if not remake:
+        return None
+    return _ptx_differs(subprocess.run([remake, file], capture_output=True, timeout=LIMIT_SECONDS), meta, "plain.", arch)
+
+
+def _ptx_differs(done: subprocess.CompletedProcess, meta: dict[str, Any], form: str, arch: int) -> str | None:
     if done.returncode != 0:
-        return f"not printed: exit {done.returncode}"
+        return f"not printed: exit {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()[:300]}"
     with tempfile.TemporaryDirectory(prefix="hebe-corpus-") as folder:
         again = Path(folder) / "again.ttgir"
         again.write_bytes(done.stdout)
@@ -105,15 +127,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def hebe_seconds(file: Path, binary: Path) -> float | None:
-    """What reading and printing take inside the program, which `ttgir print --time` says on stderr's last line as
-    `{"read_seconds": x, "print_seconds": y}`; None where the program has no such option."""
-    done = _run(binary, "print", "--time", str(file))
-    try:
-        said = json.loads(done.stderr.decode().strip().splitlines()[-1])
-        return said["read_seconds"] + said["print_seconds"]
-    except (ValueError, IndexError, KeyError, TypeError):
-        return None
+def hebe_seconds(file: Path, binary: Path) -> float:
+    """What reading and printing take inside the program, the least of a few."""
+    return json.loads(_run(binary, "--json", "print", "--time", str(file)).stdout)[0]["read_and_print_s"]
 
 
 _OPERATION = re.compile(r'^ *(?:%[^=]*= )?"?((?:tt|ttg|ttng|scf|arith|math|cf|ub|gpu|nvvm|nvgpu|llvm)\.[a-z_0-9.]+)"?', re.M)

@@ -29,21 +29,26 @@ def main() -> int:
     return 0
 
 
+FAILURES = {"not_printed": "print", "not_structural": "structure", "other_ptx": "PTX", "not_remade": "made anew",
+            "not_understood": "understood"}
+
+
 def _summary(result: dict[str, Any]) -> str:
     lines = [f"## Triton {result['triton']}", "",
              f"{', '.join(f'{name} {version}' for name, version in result['packages'].items())}; torch {result['torch']}; "
              f"Python {result['python']}; {result['machine']}. {result['functions']} kernels in the list.", "",
-             "| | entries compiled | kernels | dumps | MB | printed | from structure | same PTX | read and print / compile "
-             "(median, largest) |", "|---|---|---|---|---|---|---|---|---|"]
+             "| | entries compiled | kernels | dumps | MB | printed | from structure | same PTX | PTX after all is made anew | understood | read and print / compile "
+             "(median, largest) |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     for arch in result["archs"]:
         records = [record for record in result["records"] if record["arch"] == arch]
         dumps, refed = sum(r["dumps"] for r in records), sum(r["refed"] for r in records)
         ratios = [r["hebe_seconds"] / r["triton_seconds"] for r in records if r["hebe_seconds"] is not None]
         ratio = f"{statistics.median(ratios):.4f}, {max(ratios):.4f}" if ratios else "–"
-        failed = {name: sum(len(r[name]) for r in records) for name in ("not_printed", "not_structural", "other_ptx")}
+        failed = {name: sum(len(r[name]) for r in records) for name in FAILURES}
         lines.append(f"| sm_{arch} | {len(records)} | {len({r['function'] for r in records})} | {dumps} | "
                      f"{sum(r['bytes'] for r in records) / 1e6:.1f} | {dumps - failed['not_printed']} | "
-                     f"{dumps - failed['not_structural']} | {refed - failed['other_ptx']} of {refed} | {ratio} |")
+                     f"{dumps - failed['not_structural']} | {refed - failed['other_ptx']} of {refed} | "
+                     f"{len(records) - failed['not_remade']} | {len(records) - failed['not_understood']} | {ratio} |")
     kinds: dict[str, list[int]] = {}
     for record in result["records"]:
         for name, count in record["operations"].items():
@@ -71,14 +76,14 @@ def _table(result: dict[str, Any]) -> str:
 def _cell(record: dict[str, Any] | None) -> str:
     if record is None:
         return ""
-    failed = [label for label, name in (("print", "not_printed"), ("structure", "not_structural"), ("PTX", "other_ptx"))
+    failed = [label for label, name in ((label, name) for name, label in FAILURES.items())
               if record[name]]
     ratio = "–" if record["hebe_seconds"] is None else f"{record['hebe_seconds'] / record['triton_seconds']:.4f}"
     return f"{'ok' if not failed else ' and '.join(failed) + ' FAILED'}, {record['triton_seconds']:.2f}, {ratio}"
 
 
 def _failures(result: dict[str, Any]) -> str:
-    failed = [text for record in result["records"] for name in ("not_printed", "not_structural", "other_ptx")
+    failed = [text for record in result["records"] for name in FAILURES
               for text in record[name]] + result["not_checked"]
     lines = [f"## Not compiled or failed, Triton {result['triton']}", ""]
     lines += [f"- {name}: {_line(reason)}" for name, reason in sorted(result["not_compiled"].items())]

@@ -73,3 +73,18 @@ def test_printed_from_its_structure_byte_for_byte(record):
 @fixed
 def test_fed_back_to_triton_gives_the_same_ptx(record):
     assert record.other_ptx == [] and record.refed == 3
+
+
+@fixed
+def test_every_operation_made_anew_gives_the_same_ptx(record):
+    assert record.not_remade == []
+
+
+@fixed
+def test_is_understood_and_well_formed(record):
+    assert record.not_understood == []
+
+
+def test_reading_and_printing_take_at_most_a_hundredth_of_tritons_compile_time(outcomes):
+    ratios = {f"{record.id} sm_{record.arch}": record.hebe_seconds / record.triton_seconds for _, record in outcomes.values() if record}
+    assert max(ratios.values()) <= 0.01, max(ratios.items(), key=lambda item: item[1])
