@@ -1,7 +1,10 @@
 // math.*, libdevice calls and inline assembly. In: operations that name a function; out: instructions.
 // Invariant: a symbol or an assembly text that is not known exactly is refused by its name.
 #include "ttgir/libdevice.hpp"
+#include "ttgir/ptx.hpp"
+#include "ttgir/scan.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -95,51 +98,101 @@ InstructionPtr make_extern(Compiler& compiler, const Operation& op) {
   return make_lanewise(compiler, op, loop.kernel, loop.work);
 }
 
-/// The assembly without comments, line ends and doubled blanks.
-std::string squeezed(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool blank = c == ' ' || c == '\n' || c == '\t';
-    if (!blank)
-      out += c;
-    else if (!out.empty() && out.back() != ' ')
-      out += ' ';
+/// PTX for `packed` elements at a time. Elements narrower than 32 bits share registers, lowest first.
+class Assembly final : public Instruction {
+public:
+  Status run(Program& program) const override {
+    const std::size_t count = results[0].count(program);
+    std::vector<Lanes> out;
+    for (const Operand& result : results) out.push_back(result.shape.empty() && result.elements == 1 ? Lanes() : program.dense(count * result.size()));
+    std::vector<std::uint64_t> registers(ptx.registers());
+    for (std::size_t begin = 0; begin < count; begin += packed) {
+      std::size_t next = 0;
+      for (const Operand& result : results) next += registers_of(result);
+      for (const Operand& operand : operands) {
+        const Lanes& lanes = program.at(operand.slot);
+        move(operand, begin, count, &registers[next], [&](std::size_t i, std::byte* memory) {
+          encoder(operand.scalar)(lanes.bytes() + (lanes.uniform() ? 0 : i * operand.size()), memory, 1);
+        }, nullptr);
+        next += registers_of(operand);
+      }
+      ptx.run(registers.data());
+      next = 0;
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        const Operand& result = results[k];
+        move(result, begin, count, &registers[next], nullptr, [&](std::size_t i, const std::byte* memory) {
+          decoder(result.scalar)(memory, out[k].bytes() + i * result.size(), 1);
+        });
+        next += registers_of(result);
+      }
+    }
+    for (std::size_t k = 0; k < results.size(); ++k) program.set(results[k].slot, std::move(out[k]));
+    return {};
   }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
-}
+  bool lanewise() const override { return true; }
 
-struct Copy { HEBE_LANES float of(float a) { return a; } };
-// Triton's fp8e4b15 (stored as i8): f8E4M3 with a bias of 15 and without NaN, by way of f16.
-struct FromB15 {
-  HEBE_LANES float of(std::int8_t a) {
-    const auto bits = static_cast<std::uint8_t>(a);
-    const unsigned magnitude = bits & 0x7f;
-    const float value = magnitude < 8 ? static_cast<float>(magnitude) * 0x1p-17F
-                                      : std::bit_cast<float>((magnitude << 20) + (112U << 23));
-    return (bits & 0x80) ? -value : value;
+  [[nodiscard]] std::size_t registers_of(const Operand& o) const {
+    const std::size_t bits = bits_of(o.scalar);
+    return bits >= 32 ? packed : (packed * bits + 31) / 32;
   }
+  /// Elements from `begin` on into registers by `read`, or out of them by `write`.
+  template <class Read, class Write>
+  void move(const Operand& o, std::size_t begin, std::size_t count, std::uint64_t* registers, Read&& read, Write&& write) const {
+    const std::size_t bits = std::max(bits_of(o.scalar), 8U), per = bits >= 32 ? 1 : 32 / bits;
+    for (std::size_t j = 0; j < packed && begin + j < count; ++j) {
+      std::uint64_t& word = registers[j / per];
+      const std::size_t shift = bits * (j % per);
+      std::byte memory[8] = {};
+      if constexpr (!std::is_null_pointer_v<std::remove_cvref_t<Read>>) {
+        read(begin + j, memory);
+        std::uint64_t element = 0;
+        std::memcpy(&element, memory, 8);
+        word = (j % per == 0 ? 0 : word) | element << shift;
+      } else {
+        const std::uint64_t element = word >> shift;
+        std::memcpy(memory, &element, 8);
+        write(begin + j, memory);
+      }
+    }
+  }
+  Ptx ptx;
+  std::size_t packed = 1;
+  std::vector<Operand> operands, results;
 };
 
+struct Itself { HEBE_LANES float of(float a) { return a; } };
+
 InstructionPtr make_assembly(Compiler& compiler, const Operation& op) {
+  auto made = std::make_unique<Assembly>();
   const auto text = string(op.text_of("asm_string")).value_or(std::string(op.text_of("asm_string")));
-  const auto known = squeezed(text);
-  const auto refuse_it = [&] { return compiler.unsupported(op, fmt::format("the assembly \"{}\" is not known", known.substr(0, 120))); };
-  if (op.operands.size() != 1 || op.results.size() != 1) return refuse_it();
-  const auto from = compiler.operand(*op.operands[0], op), to = compiler.operand(op.result(), op);
-  if (!from || !to) return nullptr;
-  if (known == "cvt.rna.tf32.f32 $0, $1;" && from->scalar == Scalar::f32) {
-    auto made = make_lanewise(compiler, op, fitting<Unary<float, float, Copy>>(), WorkKind::convert);
-    if (made) static_cast<Lanewise&>(*made).round = rounding_to(Scalar::tf32, Rounding::nearest_away);
-    return made;
+  // What Triton makes of tf32x3, often and for whole tiles.
+  if (text == "cvt.rna.tf32.f32 $0, $1;" && compiler.numeric(op.result()) && op.result().type->leaf().scalar == Scalar::f32) {
+    auto rounded = make_lanewise(compiler, op, fitting<Unary<float, float, Itself>>(), WorkKind::convert);
+    if (rounded) static_cast<Lanewise&>(*rounded).round = rounding_to(Scalar::tf32, Rounding::nearest_away);
+    return rounded;
   }
-  constexpr std::string_view from_b15 =
-      "{ .reg .b32 a<2>, b<2>; prmt.b32 a0, 0, $2, 0x5746; and.b32 b0, a0, 0x7f007f00; and.b32 b1, a0, 0x00ff00ff; "
-      "and.b32 a1, a0, 0x00800080; shr.b32 b0, b0, 1; add.u32 b1, b1, a1; lop3.b32 $0, b0, 0x80008000, a0, 0xf8; "
-      "shl.b32 $1, b1, 7; }";
-  if (known == from_b15 && from->scalar == Scalar::i8 && to->scalar == Scalar::f16)
-    return make_lanewise(compiler, op, fitting<Unary<std::int8_t, float, FromB15>>(), WorkKind::convert, false);
-  return refuse_it();
+  made->packed = static_cast<std::size_t>(std::clamp<std::int64_t>(integer(op.text_of("packed_element")).value_or(1), 1, 32));
+  std::size_t registers = 0;
+  for (const Value& value : op.results) {
+    const auto result = compiler.operand(value, op);
+    if (!result) return nullptr;
+    made->results.push_back(*result);
+    registers += made->registers_of(*result);
+  }
+  for (const Value* value : op.operands) {
+    const auto operand = compiler.operand(*value, op);
+    if (!operand) return nullptr;
+    made->operands.push_back(*operand);
+    registers += made->registers_of(*operand);
+  }
+  if (made->results.empty()) return compiler.unsupported(op, "it has no result");
+  auto ptx = Ptx::read(text, registers);
+  if (!ptx) return compiler.unsupported(op, fmt::format("the assembly \"{}\" is not known, at \"{}\"", trimmed(text).substr(0, 120), ptx.error()));
+  made->ptx = std::move(*ptx);
+  made->work = WorkKind::other_math;
+  made->work_type = "asm";
+  made->work_elements = std::max<std::size_t>(made->results[0].elements, 1);
+  return made;
 }
 
 } // namespace

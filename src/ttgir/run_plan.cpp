@@ -57,6 +57,7 @@ Make maker_of(Op op) {
     add_descriptors(all);
     add_reductions(all);
     add_products(all);
+    add_scaled_products(all);
     add_control(all);
     add_shared_memory(all);
     add_tensor_memory(all);

@@ -140,6 +140,7 @@ void add_block_pointers(Makers& makers);
 void add_descriptors(Makers& makers);
 void add_reductions(Makers& makers);
 void add_products(Makers& makers);
+void add_scaled_products(Makers& makers);
 void add_control(Makers& makers);
 void add_shared_memory(Makers& makers);
 void add_tensor_memory(Makers& makers);
