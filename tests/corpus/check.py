@@ -106,12 +106,11 @@ def _digest(text: str) -> str:
 
 
 def hebe_seconds(file: Path, binary: Path) -> float | None:
-    """What reading and printing take inside the program, which `ttgir print --time` says on stderr's last line as
-    `{"read_seconds": x, "print_seconds": y}`; None where the program has no such option."""
-    done = _run(binary, "print", "--time", str(file))
+    """What reading a file and printing it from its structure take inside the program, without its start."""
+    done = subprocess.run([binary, "--json", "ttgir", "print", "--time", str(file)], capture_output=True,
+                          timeout=LIMIT_SECONDS)
     try:
-        said = json.loads(done.stderr.decode().strip().splitlines()[-1])
-        return said["read_seconds"] + said["print_seconds"]
+        return float(json.loads(done.stdout)[0]["read_and_print_s"])
     except (ValueError, IndexError, KeyError, TypeError):
         return None
 
