@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace hebe::evidence {
 namespace fs = std::filesystem;
@@ -136,6 +137,19 @@ Result<StoredQualification> load_qualification(const DataRoot& root, Qualificati
     if (!newest || when_of(one.json) >= when_of(newest->json)) newest = std::move(one);
   }
   return std::move(*newest);
+}
+
+Result<std::vector<std::string>> newest_of_each_board(const DataRoot& root,
+                                                      QualificationKind kind) {
+  std::map<std::string, std::pair<std::string, std::string>> newest; // uuid: when, id
+  for (const auto& id : ids(root, kind)) {
+    HEBE_TRY(const auto one, load_id(root, kind, id));
+    auto& best = newest[one.json.at("board").at("uuid").get<std::string>()];
+    if (best.second.empty() || when_of(one.json) >= best.first) best = {when_of(one.json), id};
+  }
+  std::vector<std::string> out;
+  for (auto& [uuid, found] : newest) out.push_back(std::move(found.second));
+  return out;
 }
 
 Result<measure::Recording> recording_of(const DataRoot& root, const StoredQualification& stored) {

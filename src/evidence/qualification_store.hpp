@@ -46,6 +46,10 @@ store_qualification(const DataRoot& root, QualificationKind kind, const Qualific
 [[nodiscard]] Result<StoredQualification>
 load_qualification(const DataRoot& root, QualificationKind kind, const std::string& name);
 
+/// The newest id of each board that has one; empty: there is none. Refuses where a file is damaged.
+[[nodiscard]] Result<std::vector<std::string>> newest_of_each_board(const DataRoot& root,
+                                                                    QualificationKind kind);
+
 /// The recording with its readings, whose digest is checked.
 [[nodiscard]] Result<measure::Recording> recording_of(const DataRoot& root,
                                                       const StoredQualification& stored);
