@@ -27,9 +27,15 @@ constexpr double kNsToS = 1e-9;
 } // namespace
 
 Seconds pre_roll_for(const MeterBehaviour& behaviour) {
+  if (behaviour.response.record) return behaviour.response.record->pre_roll;
   constexpr double kLags = 5;        // PROTOCOL: at least five times the meter's lag
   constexpr double kShortest = 0.25; // s
   return Seconds(std::max(kLags * behaviour.lag.value(), kShortest));
+}
+
+Seconds shortest_window(const Tier& tier, const KnownResponse& response) {
+  if (!tier.is_evidence || !response.record) return tier.min_window;
+  return std::max(tier.min_window, response.record->minimum_window);
 }
 
 std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimate& e,
@@ -111,7 +117,8 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
     g.at_most("latency_shift_ratio", gate_failed, std::abs(w.latency() / expected - 1),
               std::nullopt);
   g.at_most("idle_before_s", gate_failed, w.idle_before.value(), tier.max_idle.value());
-  g.at_most("window_too_short_s", gate_failed, (tier.min_window - w.elapsed).value(), 0);
+  g.at_most("window_too_short_s", gate_failed,
+            (shortest_window(tier, behaviour.response) - w.elapsed).value(), 0);
   g.at_most("pre_roll_too_short_s", gate_failed, (pre_roll_for(behaviour) - w.pre_roll).value(), 0);
   // Host and device must agree on how long the window was, or samples are laid over the wrong
   // stretch.

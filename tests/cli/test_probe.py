@@ -186,3 +186,28 @@ def test_without_a_device_all_are_meant_and_where_there_is_none_the_simulated_on
     assert code == 0 and all(b["uuid"] for b in boards)
     again, said = hebe.json("probe-meter", "--device", "all", "--dry-run")
     assert (again, said) == (code, out)
+
+
+def test_a_run_follows_the_boards_response_record_and_says_which(hebe):
+    run = ["run-aa", "--device", "sim", "--protocol-tier", "smoke-v1", "--pairs", "2", "--set", "n=65536"]
+
+    def acquisition(out):
+        with open(out["directory"] + "/windows.jsonl") as f:
+            return json.loads(f.readline()), [json.loads(line) for line in f]
+
+    before, _ = acquisition(hebe.json(*run)[1])
+    assert "never probed" in before["meter"]["response"]["unavailable"]
+    response = hebe.json(*RESPONSE)[1]
+    out = hebe.json(*run)[1]
+    after, windows = acquisition(out)
+    followed = after["meter"]["response"]
+    found = response["response"]["findings"]
+    assert followed["id"] == response["id"] and followed["pre_roll_s"] == found["pre_roll_s"]
+    assert abs(after["meter"]["step_lag_s"] - found["lag_s"]) <= 3 * after["meter"]["sample_period_s"]
+    assert all(w["pre_roll_s"] >= found["pre_roll_s"] for w in windows)
+    code, said = hebe.json("run-verify", out["directory"])
+    assert code == 0 and any(response["id"] in text for text in said["passed"]), said
+    (record,) = files(hebe, "response")
+    record.rename(record.with_suffix(".away"))
+    code, said = hebe.json("run-verify", out["directory"])
+    assert code == 0 and any(response["id"] in text for text in said["not_checked"]), said
