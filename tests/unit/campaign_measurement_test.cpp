@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "../data/support/found_board.hpp"
 #include "../data/support/scratch_folder.hpp"
 
 namespace hebe::campaign {
@@ -141,6 +142,79 @@ TEST(KnownResponse, a_job_is_refused_for_its_window_before_anything_is_written) 
         preview ? preview_job(root, request, {}).error() : run_job(root, request, {}).error();
     EXPECT_EQ(refusal.code, RefusalCode::below_tier_minimum) << refusal.what;
     EXPECT_EQ(files_of_runs(folder.path()), 0);
+  }
+}
+
+// --- a board that is not simulated
+// -------------------------------------------------------------------
+
+JobRequest evidence_job(const char* tier_name) {
+  JobRequest request;
+  request.tier = tier(tier_name);
+  request.window = Seconds(5), request.warm_up = Seconds(30), request.pairs = 12;
+  return request;
+}
+
+TEST(MeterQualification, a_real_board_without_one_is_refused_before_anything_is_written) {
+  const test::ScratchFolder folder;
+  const evidence::DataRoot root(folder.path() / "root");
+  auto machine = test::found_board();
+  ASSERT_FALSE(machine->simulated());
+  const auto fact = qualified_meter(root, *machine, tier("confirmation-v1"));
+  ASSERT_FALSE(fact);
+  EXPECT_EQ(fact.error().code, RefusalCode::meter_not_qualified);
+  EXPECT_EQ(exit_code_of(fact.error().code), ExitCode::unfit_environment);
+  EXPECT_FALSE(std::filesystem::exists(root.path()));
+
+  const auto leased = lease_machine(root, evidence_job("confirmation-v1"), std::move(machine), {});
+  ASSERT_FALSE(leased);
+  EXPECT_EQ(leased.error().code, RefusalCode::meter_not_qualified);
+  EXPECT_NE(leased.error().what.find("never probed"), std::string::npos) << leased.error().what;
+  EXPECT_EQ(files_of_runs(root.path()), 0);
+}
+
+TEST(MeterQualification, a_smoke_job_on_a_real_board_says_that_it_has_neither_record) {
+  const test::ScratchFolder folder;
+  const evidence::DataRoot root(folder.path() / "root");
+  std::vector<std::string> notices;
+  JobCallbacks callbacks;
+  callbacks.notice = [&](const std::string& text) { notices.push_back(text); };
+  const auto leased = lease_machine(root, evidence_job("smoke-v1"), test::found_board(), callbacks);
+  ASSERT_TRUE(leased) << leased.error().what;
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_NE(notices[0].find("hebe probe-response"), std::string::npos) << notices[0];
+}
+
+TEST(MeterQualification, of_another_boot_driver_or_board_it_does_not_hold_on_a_real_board) {
+  const auto machine = test::found_board();
+  const auto here = qualification_subject(*machine).value();
+  const auto fact_with = [&](auto change) {
+    const test::ScratchFolder folder;
+    const evidence::DataRoot root(folder.path());
+    evidence::QualificationParts p;
+    p.subject = here;
+    change(p);
+    p.provenance = "measured";
+    p.load = {{"case", "test"}};
+    (void)evidence::store_qualification(root, evidence::QualificationKind::meter, p).value();
+    return qualified_meter(root, *machine, tier("confirmation-v1"));
+  };
+  const Json sound{{"sources", Json::array()},  {"reference", nullptr},
+                   {"primary", "nvml.samples"}, {"cross_check", "nvml.counter"},
+                   {"refusal", nullptr},        {"qualified", true}};
+  EXPECT_TRUE(fact_with([&](auto& p) { p.findings = sound; }));
+  using Change = std::function<void(evidence::QualificationParts&)>;
+  const std::pair<const char*, Change> rows[] = {
+      {"expired: boot", [](auto& p) { p.subject.boot = "another"; }},
+      {"expired: driver", [](auto& p) { p.subject.driver = "another"; }},
+      {"never probed", [](auto& p) { p.subject.uuid = "GPU-another"; }},
+      {"not qualified: it lies",
+       [](auto& p) { p.findings["qualified"] = false, p.findings["refusal"] = "it lies"; }}};
+  for (const auto& [what, change] : rows) {
+    const auto fact = fact_with([&](auto& p) { p.findings = sound, change(p); });
+    ASSERT_FALSE(fact) << what;
+    EXPECT_EQ(fact.error().code, RefusalCode::meter_not_qualified);
+    EXPECT_NE(fact.error().what.find(what), std::string::npos) << fact.error().what;
   }
 }
 
