@@ -353,6 +353,8 @@ private:
     return {};
   }
 
+  // The counter's updates are found from the whole run: until then a window is held to what two
+  // reads of a cached counter can promise. analysis.cpp judges by the updates.
   void judge(Window& w) {
     const auto& r = w.reading;
     const auto margin = to_nanos(Seconds(1)).count();

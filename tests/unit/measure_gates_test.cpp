@@ -165,6 +165,22 @@ TEST(Gates, each_passes_at_its_limit_and_fails_beyond_it) {
   }
 }
 
+TEST(Gates,
+     a_counter_read_by_its_updates_must_agree_within_a_percent_and_a_doubtful_edge_is_one_update) {
+  Subject s;
+  s.e.counter_updates = 50;
+  s.e.counter_power = Watts(400 * 1.0099);
+  EXPECT_EQ(failed(s), kNone);
+  s.e.counter_power = Watts(400 * 1.0101);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"meter_disagreement_ratio"});
+  s.e.doubtful_edges = 1; // 1 + 2 %
+  EXPECT_EQ(failed(s), kNone);
+  s.e.counter_power = Watts(400 * 0.9699);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"meter_disagreement_ratio"});
+  s.e.doubtful_edges = 2;
+  EXPECT_EQ(failed(s), kNone);
+}
+
 MeterResponse response(double lag, double pre_roll, double minimum_window) {
   return {std::string(64, 'e'), "nvml.samples.total_power", Seconds(lag), Seconds(pre_roll),
           Seconds(minimum_window)};
