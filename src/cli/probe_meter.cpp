@@ -193,8 +193,9 @@ Status take_external(const std::string& log, std::size_t devices, campaign::Prob
 int run(Context c, const Options& o, bool device_given) {
   const evidence::DataRoot root(c.data_root);
   if (o.verify)
-    return verify_qualification(c, evidence::QualificationKind::meter, *o.verify,
-                                campaign::meter_findings);
+    return verify_qualification(
+        c, evidence::QualificationKind::meter, *o.verify,
+        [](const measure::Recording& r, const Json&) { return campaign::meter_findings(r); });
   if (!device_given) c.device = "all";
   const auto selectors = campaign::selectors_in(c.device);
   if (!selectors) return refused_probe(c, selectors.error());

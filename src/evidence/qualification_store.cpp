@@ -184,7 +184,7 @@ Result<VerifyReport> verify_qualification(const DataRoot& root, QualificationKin
     return report;
   }
   report.passed.push_back("digest of the readings");
-  const auto again = find(*recording);
+  const auto again = find(*recording, stored.json.at("findings"));
   if (!again) {
     report.problems.push_back(again.error());
     return report;

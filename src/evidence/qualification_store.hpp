@@ -54,8 +54,8 @@ load_qualification(const DataRoot& root, QualificationKind kind, const std::stri
 [[nodiscard]] Result<measure::Recording> recording_of(const DataRoot& root,
                                                       const StoredQualification& stored);
 
-/// Computes the findings of a recording again.
-using FindAgain = std::function<Result<Json>(const measure::Recording&)>;
+/// Computes the findings of a recording again, by the rules that the stored ones say they follow.
+using FindAgain = std::function<Result<Json>(const measure::Recording&, const Json& stored)>;
 [[nodiscard]] Result<VerifyReport> verify_qualification(const DataRoot& root,
                                                         QualificationKind kind,
                                                         const std::string& name,
