@@ -92,6 +92,11 @@ private:
         if (each.empty()) wrong("a bracket is not closed");
         e.words.push_back(each);
       }
+    } else if (word == "?pairs(") {
+      e.kind = Kind::pairs;
+      e.spec = spec(next().substr(1));
+      e.specs.push_back(spec(next().substr(1)));
+      if (next() != ")") wrong("a bracket is not closed");
     } else if (word.starts_with("short")) {
       e.kind = Kind::type;
       const auto open = word.find('(');

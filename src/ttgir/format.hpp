@@ -13,6 +13,7 @@
 //   any( a | b )    clauses in any order          ?flag( w )    w<…>
 //   ?unit( w )      the word w or nothing         ?word( x a b ) attribute x is one of the words
 //   ?token( $x )    [%x] or [] where there is a token
+//   ?pairs( $x $y )  , %x[%y] any number of times
 //   A || B          A, or where that does not fit, B
 #pragma once
 
@@ -40,6 +41,7 @@ struct Element {
     unit,
     word,
     token,
+    pairs,
   };
   static constexpr std::uint8_t kResults = 255; ///< in `specs`: the results
   Kind kind = Kind::literal;

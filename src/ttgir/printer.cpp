@@ -318,6 +318,19 @@ struct Printer {
     case Kind::word:
       if (const auto* word = op.find(e.text)) spaced(word->text);
       return;
+    case Kind::pairs: {
+      const auto firsts = op.segment(e.spec), seconds = op.segment(e.specs[0]);
+      for (std::size_t i = 0; i < firsts.size() && i < seconds.size(); ++i) {
+        add(", ");
+        use(firsts[i]);
+        out += '[';
+        use(seconds[i]);
+        out += ']';
+      }
+      blank_due = true;
+      after_punctuation = false;
+      return;
+    }
     case Kind::token:
       if (!op.find("token")) return;
       out += '[';

@@ -167,6 +167,18 @@ bool Reader::element(const Element& e, const Element* following, Parts& parts) {
       if (!operand(parts)) return false;
     }
     return expect("]");
+  case Kind::pairs: {
+    Parts seconds; // the operation has all of the first operand, then all of the second
+    while (accept(",")) {
+      ++parts.segments[e.spec];
+      ++parts.segments[e.specs[0]];
+      if (!operand(parts) || !expect("[") || !operand(seconds) || !expect("]")) return false;
+    }
+    for (const auto& [index, place] : seconds.later)
+      parts.later.emplace_back(parts.operands.size() + index, place);
+    parts.operands.insert(parts.operands.end(), seconds.operands.begin(), seconds.operands.end());
+    return true;
+  }
   }
   return false;
 }
@@ -205,6 +217,7 @@ void collect(const std::vector<Element>& list, bool optional, std::vector<Arity>
       arities[e.spec] = {static_cast<std::uint16_t>(optional ? 0 : 1), 1};
     if (e.kind == Kind::token) arities[e.spec] = {0, 1};
     if (e.kind == Kind::operands) arities[e.spec] = {0, 65535};
+    if (e.kind == Kind::pairs) arities[e.spec] = arities[e.specs[0]] = {0, 65535};
     for (const auto& part : e.parts) collect(part, true, arities);
   }
 }

@@ -12,22 +12,21 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace hebe::ttgir;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  for (const bool carry : {false, true}) {
-    const auto module = read_module(text, {carry, "fuzz"});
-    if (!module) continue;
-    const auto wrong = [](const char* what) {
-      std::fprintf(stderr, "fuzz: %s\n", what);
-      std::abort();
-    };
-    if (print(**module) != text) wrong("an untouched module printed other bytes");
-    (void)verify(**module);
-    const auto structure = print_structure(**module);
-    const auto again = read_module(structure, {carry, "fuzz"});
-    if (!again) {
-      std::fprintf(stderr, "%s\n%s\n", to_text(again.error()).c_str(), structure.c_str());
-      wrong("what was printed cannot be read");
-    }
-    if (print_structure(**again) != structure) wrong("printing is not stable");
+  const bool carry = size % 2 == 0; // both ways, an input each
+  const auto wrong = [](const char* what) {
+    std::fprintf(stderr, "fuzz: %s\n", what);
+    std::abort();
+  };
+  const auto module = read_module(text, {carry, "fuzz"});
+  if (!module) return 0;
+  if (print(**module) != text) wrong("an untouched module printed other bytes");
+  (void)verify(**module);
+  const auto structure = print_structure(**module);
+  const auto again = read_module(structure, {carry, "fuzz"});
+  if (!again) {
+    std::fprintf(stderr, "%s\n%s\n", to_text(again.error()).c_str(), structure.c_str());
+    wrong("what was printed cannot be read");
   }
+  if (print_structure(**again) != structure) wrong("printing is not stable");
   return 0;
 }

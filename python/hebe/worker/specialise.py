@@ -13,6 +13,7 @@ from typing import Any
 from hebe.case import Buffer, Case, Scalar, integer_range
 from hebe.worker.parameters import nearest
 from hebe.worker.protocol import Failure
+from hebe.worker.stand_ins import unwrap
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,8 @@ class Specialisation:
 
 def kernel_of(case: Case) -> Any:
     """The case's JITFunction with autotuners and heuristics taken off; raises Failure(case_error)."""
-    from triton.runtime import JITFunction
-
-    kernel = case.kernel
-    while not isinstance(kernel, JITFunction) and hasattr(kernel, "fn"):
-        kernel = kernel.fn
-    if not isinstance(kernel, JITFunction):
+    kernel = unwrap(case.kernel)
+    if kernel is None:
         raise Failure("case_error", f"Case.kernel: {type(case.kernel).__name__} is not a @triton.jit function")
     if kernel.is_gluon():
         raise Failure("case_error", f"Case.kernel: {kernel.__name__} is a Gluon kernel; these are not supported yet")
