@@ -218,7 +218,7 @@ TEST(Memory, blocks_are_padded_and_clipped_at_the_edges) {
 TEST(Memory, an_unchecked_dimension_of_a_block_must_lie_in_the_buffer) {
   F32 x(15), r(16);
   EXPECT_EQ(refusal(block_copy(" {boundaryCheck = array<i32: 1>}", ""), {buffer(x), buffer(r), scalar(0), scalar(0)}),
-            "out_of_bounds: tt.load (line 10, %x) of program (0, 0, 0), element 12, reads 4 bytes at byte offset 60 of 'xp', which has 60 bytes");
+            "out_of_bounds: tt.load (line 11, %x) of program (0, 0, 0), element 12, reads 4 bytes at byte offset 60 of 'xp', which has 60 bytes");
 }
 
 TEST(Memory, descriptors_load_store_reduce_gather_and_scatter) {
