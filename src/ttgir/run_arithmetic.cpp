@@ -163,7 +163,8 @@ template <class T> LaneKernel float_kernel(const Operation& op) {
   case Op::arith_subf: return fitting<Binary<T, T, SubtractFloat>>();
   case Op::arith_mulf: return fitting<Binary<T, T, MultiplyFloat>>();
   case Op::arith_divf:
-  case Op::tt_precise_divf: return fitting<Binary<T, T, DivideFloat>>();
+  case Op::tt_precise_divf:
+  case Op::tt_approx_divf: return fitting<Binary<T, T, DivideFloat>>();
   case Op::arith_remf: return fitting<Binary<T, T, RemainderFloat>>();
   case Op::arith_maxnumf: return fitting<Binary<T, T, MaximumNumber>>();
   case Op::arith_minnumf: return fitting<Binary<T, T, MinimumNumber>>();
@@ -185,6 +186,7 @@ WorkKind work_of(Op op) {
   case Op::arith_mulf: return WorkKind::multiply;
   case Op::arith_divf:
   case Op::tt_precise_divf:
+  case Op::tt_approx_divf:
   case Op::arith_divsi:
   case Op::arith_divui:
   case Op::arith_ceildivsi:
@@ -423,7 +425,7 @@ void add_arithmetic(Makers& makers) {
         Op::arith_divsi, Op::arith_divui, Op::arith_remsi, Op::arith_remui, Op::arith_ceildivsi,
         Op::arith_ceildivui, Op::arith_floordivsi, Op::arith_andi, Op::arith_ori, Op::arith_xori,
         Op::arith_minsi, Op::arith_maxsi, Op::arith_minui, Op::arith_maxui, Op::tt_mulhiui, Op::arith_addf,
-        Op::arith_subf, Op::arith_mulf, Op::arith_divf, Op::tt_precise_divf, Op::arith_remf,
+        Op::arith_subf, Op::arith_mulf, Op::arith_divf, Op::tt_precise_divf, Op::tt_approx_divf, Op::arith_remf,
         Op::arith_maxnumf, Op::arith_minnumf, Op::arith_maximumf, Op::arith_minimumf, Op::arith_negf,
         Op::tt_clampf})
     makers[static_cast<std::size_t>(op)] = &make_arithmetic;

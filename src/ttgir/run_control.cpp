@@ -10,12 +10,17 @@
 namespace hebe::ttgir {
 namespace {
 
+template <class T> std::int64_t integer_of(const Lanes& lanes, bool is_unsigned) {
+  const T value = lanes.at<T>(0);
+  if (is_unsigned) return static_cast<std::int64_t>(static_cast<std::make_unsigned_t<T>>(value));
+  return value;
+}
 std::int64_t integer_of(const Lanes& lanes, const Operand& type, bool is_unsigned) {
   switch (type.lane) {
   case Lane::b1: return lanes.at<std::uint8_t>(0);
-  case Lane::i8: return is_unsigned ? lanes.at<std::uint8_t>(0) : lanes.at<std::int8_t>(0);
-  case Lane::i16: return is_unsigned ? lanes.at<std::uint16_t>(0) : lanes.at<std::int16_t>(0);
-  case Lane::i32: return is_unsigned ? lanes.at<std::uint32_t>(0) : lanes.at<std::int32_t>(0);
+  case Lane::i8: return integer_of<std::int8_t>(lanes, is_unsigned);
+  case Lane::i16: return integer_of<std::int16_t>(lanes, is_unsigned);
+  case Lane::i32: return integer_of<std::int32_t>(lanes, is_unsigned);
   default: return lanes.at<std::int64_t>(0);
   }
 }
