@@ -53,11 +53,16 @@ Json engines_of(const PreparedArms& prepared) {
     const auto& compiled = prepared.arm(arm).compiled;
     const auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir);
     arms[arm == 0 ? "A" : "B"] =
-        engine ? Json{{"outputs", "computed by interpreting the TTGIR"},
-                      {"price", "bytes and operations that the interpreter counted, through a roofline and an energy table"}}
-               : Json{{"outputs", "taken from the case's reference"},
-                      {"price", "declared bytes and operations, through a roofline and an energy table"},
-                      {"not_interpreted", engine.error().what + (engine.error().where.empty() ? "" : " (" + engine.error().where + ")")}};
+        engine
+            ? Json{{"outputs", "computed by interpreting the TTGIR"},
+                   {"price", "bytes and operations that the interpreter counted, through a "
+                             "roofline and an energy table"}}
+            : Json{{"outputs", "taken from the case's reference"},
+                   {"price",
+                    "declared bytes and operations, through a roofline and an energy table"},
+                   {"not_interpreted",
+                    engine.error().what +
+                        (engine.error().where.empty() ? "" : " (" + engine.error().where + ")")}};
   }
   return arms;
 }

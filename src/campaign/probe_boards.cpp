@@ -37,7 +37,7 @@ Result<std::vector<std::string>> selectors_in(const std::string& device) {
   }
 }
 
-ExitCode BoardOutcome::exit() const {
+ExitCode BoardOutcome::exit_code() const {
   if (refusal) return exit_code_of(refusal->code);
   return probe && !probe->found.qualified() ? ExitCode::claim_fails : ExitCode::done;
 }
@@ -101,7 +101,7 @@ std::vector<BoardOutcome> probe_boards(const evidence::DataRoot& root, const Pro
 
 ExitCode worst_exit(const std::vector<BoardOutcome>& outcomes) {
   auto worst = ExitCode::done;
-  for (const auto& o : outcomes) worst = std::max(worst, o.exit());
+  for (const auto& o : outcomes) worst = std::max(worst, o.exit_code());
   return worst;
 }
 

@@ -21,7 +21,7 @@ struct BoardOutcome {
   std::optional<MeterProbe> probe; ///< it was probed, whatever was found
   std::string why_not_needed;      ///< not empty: --if-needed left it alone, and why
   std::optional<Refusal> refusal;
-  [[nodiscard]] ExitCode exit() const;
+  [[nodiscard]] ExitCode exit_code() const;
 };
 
 struct BoardCallbacks {

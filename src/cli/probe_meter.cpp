@@ -103,7 +103,7 @@ int tell_one(const Context& c, const campaign::BoardOutcome& o) {
     print_probe(c, *o.probe);
   else
     c.print(title_of(o) + ": " + o.why_not_needed);
-  return static_cast<int>(o.exit());
+  return static_cast<int>(o.exit_code());
 }
 
 // Every board's own result, then all of them in a line each.
@@ -113,7 +113,7 @@ int tell_all(const Context& c, const std::vector<campaign::BoardOutcome>& outcom
     Json devices = Json::array();
     for (const auto& o : outcomes) {
       auto j = json_of(o);
-      j.update({{"device", o.selector}, {"exit", static_cast<int>(o.exit())}});
+      j.update({{"device", o.selector}, {"exit", static_cast<int>(o.exit_code())}});
       if (!o.uuid.empty()) j.update({{"board", o.board}, {"uuid", o.uuid}});
       devices.push_back(std::move(j));
     }

@@ -102,7 +102,8 @@ int verify(const Context& c, const Options& o) {
 } // namespace
 
 Command ttgir_command() {
-  return {"ttgir", "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
+  return {"ttgir",
+          "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
           [](CLI::App& app, Context& c) {
             auto options = std::make_shared<Options>();
             auto action = std::make_shared<std::function<int()>>();

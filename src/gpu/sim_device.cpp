@@ -11,7 +11,7 @@ namespace {
 struct SimKernel final : Kernel {
   Work work;
   FunctionalModel functional;
-  std::unique_ptr<SimEngine> engine;                           ///< null: it cannot be interpreted
+  std::unique_ptr<SimEngine> engine;                          ///< null: it cannot be interpreted
   std::vector<std::pair<DevicePointer, std::size_t>> buffers; ///< of buffer arguments, in order
   DevicePointer first_output = 0;
 };
@@ -91,9 +91,11 @@ Result<std::unique_ptr<Kernel>> SimDevice::load(const KernelImage& image,
     kernel->work.bytes = static_cast<double>(work->read.count + work->written.count);
     for (const auto& [kind, count] : work->operations) kernel->work.operations += count;
   } else if (!kernel->engine) {
-    return refuse(RefusalCode::bad_spec,
-                  "case \"" + image.launch->name + "\" declares no work and cannot be interpreted: the simulated GPU cannot price it",
-                  "declare bytes and operations in the case (Work), or measure on a real GPU");
+    return refuse(
+        RefusalCode::bad_spec,
+        "case \"" + image.launch->name +
+            "\" declares no work and cannot be interpreted: the simulated GPU cannot price it",
+        "declare bytes and operations in the case (Work), or measure on a real GPU");
   }
   kernel->functional = image.functional;
   for (std::size_t next = 0; const auto& a : image.launch->arguments)

@@ -70,34 +70,42 @@ Work priced(const ttgir::Counts& counts) {
   for (const auto& [what, count] : counts.operations) {
     const bool floating = !what.second.empty() && what.second.find('i') == std::string::npos;
     if (is_arithmetic(what.first) && floating)
-      work.operations += static_cast<double>(count) * (what.first == ttgir::WorkKind::product || what.first == ttgir::WorkKind::fma ? 2 : 1);
+      work.operations +=
+          static_cast<double>(count) *
+          (what.first == ttgir::WorkKind::product || what.first == ttgir::WorkKind::fma ? 2 : 1);
   }
   return work;
 }
 
 } // namespace
 
-Result<std::unique_ptr<SimEngine>> SimEngine::make(const kernel::LaunchSpec& launch, std::string ttgir) {
+Result<std::unique_ptr<SimEngine>> SimEngine::make(const kernel::LaunchSpec& launch,
+                                                   std::string ttgir) {
   HEBE_TRY(auto module, ttgir::read_module(std::move(ttgir), {false, launch.name + ".ttgir"}));
   auto* function = module->function();
   const auto view = function ? ttgir::Function::of(*function) : std::nullopt;
   const std::size_t takes = view ? view->arguments().size() : 0;
   if (!view || takes != launch.arguments.size())
     return refuse(RefusalCode::abi_mismatch,
-                  fmt::format("the TTGIR's function takes {} arguments, the launch has {}", takes, launch.arguments.size()),
+                  fmt::format("the TTGIR's function takes {} arguments, the launch has {}", takes,
+                              launch.arguments.size()),
                   "the TTGIR must be the one that was compiled for this launch", launch.name);
   for (std::size_t i = 0; i < takes; ++i) {
     const auto& argument = launch.arguments[i];
     const auto* type = view->arguments()[i].type;
     const bool pointer = type && type->is(ttgir::Type::Kind::pointer);
-    const bool scalar = type && type->is(ttgir::Type::Kind::scalar) && type->scalar == scalar_of(argument.dtype);
+    const bool scalar =
+        type && type->is(ttgir::Type::Kind::scalar) && type->scalar == scalar_of(argument.dtype);
     if (argument.is_buffer ? !pointer : !scalar)
       return refuse(RefusalCode::abi_mismatch,
-                    fmt::format("argument \"{}\" is {} in the launch, {} in the TTGIR", argument.name,
-                                argument.is_buffer ? "a buffer" : kernel::name_of(argument.dtype), type ? type->text : "unknown"),
+                    fmt::format("argument \"{}\" is {} in the launch, {} in the TTGIR",
+                                argument.name,
+                                argument.is_buffer ? "a buffer" : kernel::name_of(argument.dtype),
+                                type ? type->text : "unknown"),
                     "the TTGIR must be the one that was compiled for this launch", launch.name);
   }
-  if (auto missing = ttgir::not_interpretable(*module); !missing.empty()) return std::unexpected(std::move(missing.front()));
+  if (auto missing = ttgir::not_interpretable(*module); !missing.empty())
+    return std::unexpected(std::move(missing.front()));
   return std::unique_ptr<SimEngine>(new SimEngine(launch, std::move(module)));
 }
 
@@ -112,14 +120,16 @@ Status SimEngine::run(const std::vector<std::span<std::byte>>& buffers) {
   for (std::size_t i = 0; i < launch_.arguments.size(); ++i) {
     const auto& argument = launch_.arguments[i];
     if (argument.is_buffer) {
-      launch.arguments.emplace_back(ttgir::BufferArgument{buffers[next++], argument.role != kernel::Role::in, argument.name});
+      launch.arguments.emplace_back(
+          ttgir::BufferArgument{buffers[next++], argument.role != kernel::Role::in, argument.name});
       continue;
     }
     std::uint64_t bits = 0;
     std::memcpy(&bits, packed[i].value.data(), packed[i].size);
     launch.arguments.emplace_back(ttgir::ScalarArgument{scalar_of(argument.dtype), bits});
   }
-  HEBE_TRY(auto outcome, ttgir::interpret(*module_, {}, launch, {.count = !counted_, .poison_undefined = true}));
+  HEBE_TRY(auto outcome,
+           ttgir::interpret(*module_, {}, launch, {.count = !counted_, .poison_undefined = true}));
   if (outcome.counts) counted_ = priced(*outcome.counts);
   return {};
 }

@@ -1,6 +1,7 @@
-// What the simulated GPU executes: a kernel's TTGIR, interpreted. In: a launch spec, the text, the memory
-// behind its buffers; out: the buffers as the kernel leaves them, and what the launch moved and computed.
-// Invariant: a kernel with an operation that is not understood has no engine; nothing is half run.
+// What the simulated GPU executes: a kernel's TTGIR, interpreted. In: a launch spec, the text, the
+// memory behind its buffers; out: the buffers as the kernel leaves them, and what the launch moved
+// and computed. Invariant: a kernel with an operation that is not understood has no engine; nothing
+// is half run.
 #pragma once
 
 #include "gpu/sim_board.hpp"
@@ -16,14 +17,15 @@ namespace hebe::gpu {
 
 class SimEngine {
 public:
-  /// Refuses a text whose function does not take the launch's arguments (abi_mismatch) or has an operation
-  /// that cannot be interpreted, by its name and line.
-  [[nodiscard]] static Result<std::unique_ptr<SimEngine>> make(const kernel::LaunchSpec& launch, std::string ttgir);
+  /// Refuses a text whose function does not take the launch's arguments (abi_mismatch) or has an
+  /// operation that cannot be interpreted, by its name and line.
+  [[nodiscard]] static Result<std::unique_ptr<SimEngine>> make(const kernel::LaunchSpec& launch,
+                                                               std::string ttgir);
 
   /// One launch. `buffers`: the bytes of each buffer argument, in order.
   [[nodiscard]] Status run(const std::vector<std::span<std::byte>>& buffers);
-  /// What the first launch did: bytes of global memory loaded and stored, floating-point operations (a
-  /// multiply-add of a product is two). Known after one run.
+  /// What the first launch did: bytes of global memory loaded and stored, floating-point operations
+  /// (a multiply-add of a product is two). Known after one run.
   [[nodiscard]] const std::optional<Work>& counted() const { return counted_; }
 
 private:

@@ -55,7 +55,10 @@ Demand demand_of(const Counts& counts) {
     if (kind == WorkKind::product)
       demand.products[type.substr(0, type.find('*'))] += n;
     else if (type == "f64" || type == "f32" || type == "f16" || type == "bf16")
-      demand.operations[type] += (kind == WorkKind::fma ? 2 : 1) * (kind == WorkKind::compare || kind == WorkKind::select || kind == WorkKind::convert ? 0 : n);
+      demand.operations[type] +=
+          (kind == WorkKind::fma ? 2 : 1) *
+          (kind == WorkKind::compare || kind == WorkKind::select || kind == WorkKind::convert ? 0
+                                                                                              : n);
   }
   return demand;
 }

@@ -44,7 +44,8 @@ struct Demand {
   std::map<std::string, double> operations;
 };
 
-/// Of a counted launch: what every multiply, add and function is on, whatever became of it on the board.
+/// Of a counted launch: what every multiply, add and function is on, whatever became of it on the
+/// board.
 [[nodiscard]] Demand demand_of(const Counts& counts);
 
 struct Bound {

@@ -8,25 +8,26 @@ namespace hebe::gpu {
 namespace {
 
 // y = x + s, masked at n; 64 elements a program.
-const std::string kAdd = "module {\n"
-                         "  tt.func public @add(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %s: f32, %n: i32) {\n"
-                         "    %c64 = arith.constant 64 : i32\n"
-                         "    %pid = tt.get_program_id x : i32\n"
-                         "    %first = arith.muli %pid, %c64 : i32\n"
-                         "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>\n"
-                         "    %f = tt.splat %first : i32 -> tensor<64xi32>\n"
-                         "    %o = arith.addi %f, %r : tensor<64xi32>\n"
-                         "    %nn = tt.splat %n : i32 -> tensor<64xi32>\n"
-                         "    %m = arith.cmpi slt, %o, %nn : tensor<64xi32>\n"
-                         "    %xp = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>\n"
-                         "    %xq = tt.addptr %xp, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>\n"
-                         "    %v = tt.load %xq, %m : tensor<64x!tt.ptr<f32>>\n"
-                         "    %ss = tt.splat %s : f32 -> tensor<64xf32>\n"
-                         "    %w = arith.addf %v, %ss : tensor<64xf32>\n"
-                         "    %yp = tt.splat %y : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>\n"
-                         "    %yq = tt.addptr %yp, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>\n"
-                         "    tt.store %yq, %w, %m : tensor<64x!tt.ptr<f32>>\n"
-                         "    tt.return\n  }\n}\n";
+const std::string kAdd =
+    "module {\n"
+    "  tt.func public @add(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %s: f32, %n: i32) {\n"
+    "    %c64 = arith.constant 64 : i32\n"
+    "    %pid = tt.get_program_id x : i32\n"
+    "    %first = arith.muli %pid, %c64 : i32\n"
+    "    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>\n"
+    "    %f = tt.splat %first : i32 -> tensor<64xi32>\n"
+    "    %o = arith.addi %f, %r : tensor<64xi32>\n"
+    "    %nn = tt.splat %n : i32 -> tensor<64xi32>\n"
+    "    %m = arith.cmpi slt, %o, %nn : tensor<64xi32>\n"
+    "    %xp = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>\n"
+    "    %xq = tt.addptr %xp, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>\n"
+    "    %v = tt.load %xq, %m : tensor<64x!tt.ptr<f32>>\n"
+    "    %ss = tt.splat %s : f32 -> tensor<64xf32>\n"
+    "    %w = arith.addf %v, %ss : tensor<64xf32>\n"
+    "    %yp = tt.splat %y : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>\n"
+    "    %yq = tt.addptr %yp, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>\n"
+    "    tt.store %yq, %w, %m : tensor<64x!tt.ptr<f32>>\n"
+    "    tt.return\n  }\n}\n";
 
 kernel::LaunchSpec add(std::int64_t n) {
   kernel::LaunchSpec launch;
@@ -59,9 +60,11 @@ TEST(SimEngine, computes_the_outputs_and_counts_the_work) {
   ASSERT_TRUE(engine) << to_text(engine.error());
   std::vector<float> x(100), y(100, -1);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  ASSERT_TRUE((*engine)->run({std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))}));
+  ASSERT_TRUE(
+      (*engine)->run({std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))}));
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y[i], x[i] + 0.5F);
-  EXPECT_EQ((*engine)->counted()->bytes, 800) << "100 loads and 100 stores of 4 bytes: masked lanes move nothing";
+  EXPECT_EQ((*engine)->counted()->bytes, 800)
+      << "100 loads and 100 stores of 4 bytes: masked lanes move nothing";
   EXPECT_EQ((*engine)->counted()->operations, 128) << "the addition runs for masked lanes too";
 }
 
@@ -92,7 +95,8 @@ TEST(SimEngine, an_access_outside_a_buffer_is_refused) {
   auto engine = SimEngine::make(launch, kAdd);
   ASSERT_TRUE(engine);
   std::vector<float> x(100), y(100);
-  const auto run = (*engine)->run({std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))});
+  const auto run =
+      (*engine)->run({std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))});
   ASSERT_FALSE(run);
   EXPECT_NE(to_text(run.error()).find("of 'x'"), std::string::npos) << to_text(run.error());
 }
