@@ -61,14 +61,17 @@ int run(const Context& c, const Options& o) {
 
 void add_ttgir_run(CLI::App& app, Context& c, std::function<int()>& action) {
   auto options = std::make_shared<Options>();
-  auto* sub = app.add_subcommand("run", "One launch on the CPU: outputs go to each buffer's file with .out");
+  auto* sub = app.add_subcommand(
+      "run", "One launch on the CPU: outputs go to each buffer's file with .out");
   sub->add_option("file", options->file, "file of TTIR or TTGIR")->required();
   sub->add_option("--launch", options->launch, "launch.json: grid and arguments")->required();
-  sub->add_option("--function", options->function, "which function; else the launch's, else the first public one");
+  sub->add_option("--function", options->function,
+                  "which function; else the launch's, else the first public one");
   sub->add_option("--threads", options->threads, "threads; default: one for each core");
   sub->add_option("--steps", options->steps, "operations that one program may run");
   sub->add_flag("--counts", options->counts, "print bytes and operations as JSON");
-  sub->add_flag("--poison", options->poison, "elements without a defined value are NaN or 0xCC, not 0");
+  sub->add_flag("--poison", options->poison,
+                "elements without a defined value are NaN or 0xCC, not 0");
   sub->add_flag("--time", options->time, "print seconds and the memory for values too");
   sub->callback([&c, options, &action] { action = [&c, options] { return run(c, *options); }; });
 }

@@ -1,5 +1,5 @@
-// `run`, a part of `hebe ttgir`. In: the command it belongs to; out: an action, once its options are
-// read. Invariant: nothing runs while options are read.
+// `run`, a part of `hebe ttgir`. In: the command it belongs to; out: an action, once its options
+// are read. Invariant: nothing runs while options are read.
 #pragma once
 
 #include "cli/context.hpp"

@@ -6,28 +6,33 @@ namespace {
 Json to_json(const Spread& spread, std::uint64_t programs) {
   return {{"min", spread.minimum},
           {"max", spread.maximum},
-          {"mean", programs == 0 ? 0.0 : static_cast<double>(spread.total) / static_cast<double>(programs)},
+          {"mean",
+           programs == 0 ? 0.0 : static_cast<double>(spread.total) / static_cast<double>(programs)},
           {"total", spread.total}};
 }
 
 Json to_json(const AccessCounts& counts) {
-  return {{"executions", counts.executions}, {"elements", counts.lanes},  {"active", counts.active},
-          {"bytes", counts.bytes},           {"sectors", counts.sectors}};
+  return {{"executions", counts.executions},
+          {"elements", counts.lanes},
+          {"active", counts.active},
+          {"bytes", counts.bytes},
+          {"sectors", counts.sectors}};
 }
 
 } // namespace
 
 std::string_view name_of(WorkKind kind) {
   constexpr std::string_view names[] = {
-      "none",     "add",         "multiply",      "fma",        "divide",          "remainder",
-      "sqrt",     "exponential", "logarithm",     "trigonometric", "other_math",   "minimum_maximum",
-      "compare",  "select",      "convert",       "integer",    "address",         "product"};
+      "none",    "add",         "multiply",  "fma",           "divide",     "remainder",
+      "sqrt",    "exponential", "logarithm", "trigonometric", "other_math", "minimum_maximum",
+      "compare", "select",      "convert",   "integer",       "address",    "product"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 Json to_json(const Counts& counts) {
   Json operations = Json::object();
-  for (const auto& [key, count] : counts.operations) operations[std::string(name_of(key.first))][key.second] = count;
+  for (const auto& [key, count] : counts.operations)
+    operations[std::string(name_of(key.first))][key.second] = count;
   Json accesses = Json::array();
   for (const OpAccess& each : counts.accesses) {
     Json access = to_json(each.counts);

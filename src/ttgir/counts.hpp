@@ -1,6 +1,7 @@
-// What a launch did, counted. In: what the interpreter saw; out: operations by kind and element type,
-// bytes by argument and by op, in all and per program. Invariant: an operation is one per element of a
-// tensor (a scalar op is one per program); the counts do not depend on the number of threads.
+// What a launch did, counted. In: what the interpreter saw; out: operations by kind and element
+// type, bytes by argument and by op, in all and per program. Invariant: an operation is one per
+// element of a tensor (a scalar op is one per program); the counts do not depend on the number of
+// threads.
 #pragma once
 
 #include "core/json.hpp"
@@ -16,8 +17,23 @@ namespace hebe::ttgir {
 
 enum class WorkKind : std::uint8_t {
   none, ///< moves, shapes, control: nothing is computed
-  add, multiply, fma, divide, remainder, sqrt, exponential, logarithm, trigonometric, other_math,
-  minimum_maximum, compare, select, convert, integer, address, product, ///< multiply-adds of a dot
+  add,
+  multiply,
+  fma,
+  divide,
+  remainder,
+  sqrt,
+  exponential,
+  logarithm,
+  trigonometric,
+  other_math,
+  minimum_maximum,
+  compare,
+  select,
+  convert,
+  integer,
+  address,
+  product, ///< multiply-adds of a dot
 };
 [[nodiscard]] std::string_view name_of(WorkKind kind);
 
@@ -25,8 +41,9 @@ struct AccessCounts {
   std::uint64_t executions = 0; ///< of the op
   std::uint64_t lanes = 0;      ///< elements, masked off ones too
   std::uint64_t active = 0;
-  std::uint64_t bytes = 0;   ///< of active elements
-  std::uint64_t sectors = 0; ///< 32-byte sectors, a new one wherever an element leaves the one before
+  std::uint64_t bytes = 0; ///< of active elements
+  std::uint64_t sectors =
+      0; ///< 32-byte sectors, a new one wherever an element leaves the one before
 };
 
 /// One load, store, atomic or bulk copy of the text, and one argument that it reached.
@@ -41,9 +58,9 @@ struct OpAccess {
 struct ArgumentBytes {
   std::string name;
   std::uint64_t size = 0;
-  std::uint64_t loaded = 0, stored = 0, atomic = 0;      ///< bytes of active elements
-  std::uint64_t unique_loaded = 0, unique_stored = 0;    ///< bytes touched at least once
-  std::uint64_t unique_sectors = 0;                      ///< 32-byte sectors touched at least once
+  std::uint64_t loaded = 0, stored = 0, atomic = 0;   ///< bytes of active elements
+  std::uint64_t unique_loaded = 0, unique_stored = 0; ///< bytes touched at least once
+  std::uint64_t unique_sectors = 0;                   ///< 32-byte sectors touched at least once
 };
 
 struct Spread {
@@ -54,8 +71,8 @@ struct Counts {
   std::uint64_t programs = 0;
   /// By kind, then by element type ("f32"; of a product, of its inputs: "f16*f16").
   std::map<std::pair<WorkKind, std::string>, std::uint64_t> operations;
-  std::vector<OpAccess> accesses;       ///< in the order of the text
-  std::vector<ArgumentBytes> arguments; ///< buffers, in order
+  std::vector<OpAccess> accesses;                    ///< in the order of the text
+  std::vector<ArgumentBytes> arguments;              ///< buffers, in order
   std::uint64_t shared_read = 0, shared_written = 0; ///< bytes of shared and tensor memory
   std::uint64_t barriers = 0;
   Spread operations_per_program; ///< all kinds but products

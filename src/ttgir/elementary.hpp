@@ -1,7 +1,7 @@
 // Elementary functions in double, for results that are rounded to f32 or less. In: any double; out:
 // the function's value within a few units of the 53rd bit, so that one rounding to 24 bits is right
-// but for one value in millions. Invariant: only + - * / and bits, so that every processor and vector
-// width gives the same.
+// but for one value in millions. Invariant: only + - * / and bits, so that every processor and
+// vector width gives the same.
 #pragma once
 
 #include "ttgir/vector_clone.hpp"
@@ -77,7 +77,9 @@ HEBE_LANES Logarithm logarithm_parts(double x) {
   sum = sum * z + 1.0 / 5.0;
   sum = sum * z + 1.0 / 3.0;
   // Through the low bits of a shifted double: there is no vector conversion from 64-bit integers.
-  const double e = std::bit_cast<double>(std::bit_cast<std::uint64_t>(kShift) + static_cast<std::uint64_t>(exponent)) - kShift;
+  const double e = std::bit_cast<double>(std::bit_cast<std::uint64_t>(kShift) +
+                                         static_cast<std::uint64_t>(exponent)) -
+                   kShift;
   return {e, 2.0 * s + 2.0 * s * z * sum};
 }
 HEBE_LANES double logarithm_ends(double x, double value) {
@@ -87,7 +89,8 @@ HEBE_LANES double logarithm_ends(double x, double value) {
 }
 HEBE_LANES double logarithm(double x) {
   const Logarithm l = logarithm_parts(x);
-  return logarithm_ends(x, l.exponent * 0x1.62e42fee00000p-1 + (l.exponent * 0x1.a39ef35793c76p-33 + l.fraction));
+  return logarithm_ends(x, l.exponent * 0x1.62e42fee00000p-1 +
+                               (l.exponent * 0x1.a39ef35793c76p-33 + l.fraction));
 }
 HEBE_LANES double logarithm2(double x) {
   const Logarithm l = logarithm_parts(x);
@@ -96,7 +99,8 @@ HEBE_LANES double logarithm2(double x) {
 
 /// Of finite arguments, by Halley's steps from an estimate.
 inline double inverse_error_function(double y) {
-  if (!(y > -1 && y < 1)) return y == 1 ? HUGE_VAL : y == -1 ? -HUGE_VAL : std::bit_cast<double>(0x7ff8000000000000ULL);
+  if (!(y > -1 && y < 1))
+    return y == 1 ? HUGE_VAL : y == -1 ? -HUGE_VAL : std::bit_cast<double>(0x7ff8000000000000ULL);
   const double w = -std::log((1 - y) * (1 + y));
   const double t = 2 / (3.14159265358979323846 * 0.147) - w / 2; // Winitzki's approximation
   double x = std::copysign(std::sqrt(std::sqrt(t * t + w / 0.147) - t), y);

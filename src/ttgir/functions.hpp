@@ -1,5 +1,5 @@
-// Mathematical functions by name. In: the name, without math's or libdevice's prefix, and the types;
-// out: a loop. Invariant: computed in double, rounded once to the result's type.
+// Mathematical functions by name. In: the name, without math's or libdevice's prefix, and the
+// types; out: a loop. Invariant: computed in double, rounded once to the result's type.
 #pragma once
 
 #include "ttgir/run_lanewise.hpp"
@@ -17,7 +17,8 @@ struct FunctionLoop {
 /// (float, int) -> float: powi, ldexp, scalbn; (int, float): jn, yn.
 [[nodiscard]] FunctionLoop mixed_function_loop(std::string_view name, const Operand& result);
 
-/// a * b + c with one rounding of the exact value, for formats narrower than f32 through odd floats.
+/// a * b + c with one rounding of the exact value, for formats narrower than f32 through odd
+/// floats.
 [[nodiscard]] LaneKernel fma_kernel(const Operand& result);
 
 } // namespace hebe::ttgir

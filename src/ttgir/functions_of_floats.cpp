@@ -11,10 +11,14 @@ namespace {
 namespace e = elementary;
 
 template <class F> struct Rounded {
-  template <class... T> HEBE_LANES float of(T... a) { return static_cast<float>(F::of(static_cast<double>(a)...)); }
+  template <class... T> HEBE_LANES float of(T... a) {
+    return static_cast<float>(F::of(static_cast<double>(a)...));
+  }
 };
 template <class F> struct RoundedOdd {
-  template <class... T> HEBE_LANES float of(T... a) { return to_odd(F::of(static_cast<double>(a)...)); }
+  template <class... T> HEBE_LANES float of(T... a) {
+    return to_odd(F::of(static_cast<double>(a)...));
+  }
 };
 /// The form for f64, where the fast form is not exact enough.
 template <class F> struct Full {
@@ -27,7 +31,8 @@ template <class F> struct Full {
 };
 
 using MakeLoop = LaneKernel (*)(const Operand& result);
-template <template <class, class, class> class Shape, class F> LaneKernel loop_of(const Operand& result) {
+template <template <class, class, class> class Shape, class F>
+LaneKernel loop_of(const Operand& result) {
   if (result.lane == Lane::f64) return fitting<Shape<double, double, Full<F>>>();
   if (result.lane != Lane::f32) return nullptr;
   return narrow(result.scalar) ? fitting<Shape<float, float, RoundedOdd<F>>>()
@@ -106,9 +111,13 @@ HEBE_TWO(Remainder, std::remainder(x, y))
 HEBE_TWO(Hypot, std::hypot(x, y))
 HEBE_TWO(Rhypot, 1 / std::hypot(x, y))
 HEBE_TWO(Divide, x / y)
-HEBE_TWO(Multiply, x * y) // exact in double for two floats
-struct Norm3 { HEBE_LANES double of(double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); } };
-struct Rnorm3 { HEBE_LANES double of(double x, double y, double z) { return 1 / Norm3::of(x, y, z); } };
+HEBE_TWO(Multiply, x* y) // exact in double for two floats
+struct Norm3 {
+  HEBE_LANES double of(double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); }
+};
+struct Rnorm3 {
+  HEBE_LANES double of(double x, double y, double z) { return 1 / Norm3::of(x, y, z); }
+};
 
 struct NextAfter {
   template <class T> HEBE_LANES T of(T a, T b) { return std::nextafter(a, b); }
@@ -124,7 +133,8 @@ struct Fma {
 /// The product of two narrow values is exact in double; what the sum loses marks its last bit.
 struct FmaOdd {
   HEBE_LANES float of(float a, float b, float c) {
-    const double product = static_cast<double>(a) * static_cast<double>(b), addend = static_cast<double>(c);
+    const double product = static_cast<double>(a) * static_cast<double>(b),
+                 addend = static_cast<double>(c);
     const double sum = product + addend;
     const double part = sum - product;
     const double lost = (product - (sum - part)) + (addend - part);
@@ -144,43 +154,82 @@ struct Row {
 const std::unordered_map<std::string_view, Row>& rows() {
   using K = WorkKind;
   static const std::unordered_map<std::string_view, Row> all = {
-#define HEBE_UNARY(name, F, kind) {name, {&loop_of<Unary, F>, kind}}
-#define HEBE_BINARY(name, F, kind) {name, {&loop_of<Binary, F>, kind}}
-      HEBE_UNARY("exp", Exp, K::exponential), HEBE_UNARY("exp2", Exp2, K::exponential),
-      HEBE_UNARY("exp10", Exp10, K::exponential), HEBE_UNARY("expm1", Expm1, K::exponential),
-      HEBE_UNARY("log", Log, K::logarithm), HEBE_UNARY("log2", Log2, K::logarithm),
-      HEBE_UNARY("log10", Log10, K::logarithm), HEBE_UNARY("log1p", Log1p, K::logarithm),
-      HEBE_UNARY("logb", Logb, K::logarithm), HEBE_UNARY("sin", Sin, K::trigonometric),
-      HEBE_UNARY("cos", Cos, K::trigonometric), HEBE_UNARY("tan", Tan, K::trigonometric),
-      HEBE_UNARY("asin", Asin, K::trigonometric), HEBE_UNARY("acos", Acos, K::trigonometric),
-      HEBE_UNARY("atan", Atan, K::trigonometric), HEBE_UNARY("sinpi", Sinpi, K::trigonometric),
-      HEBE_UNARY("cospi", Cospi, K::trigonometric), HEBE_UNARY("sinh", Sinh, K::exponential),
-      HEBE_UNARY("cosh", Cosh, K::exponential), HEBE_UNARY("tanh", Tanh, K::exponential),
-      HEBE_UNARY("asinh", Asinh, K::logarithm), HEBE_UNARY("acosh", Acosh, K::logarithm),
-      HEBE_UNARY("atanh", Atanh, K::logarithm), HEBE_UNARY("erf", Erf, K::other_math),
-      HEBE_UNARY("erfc", Erfc, K::other_math), HEBE_UNARY("erfcx", Erfcx, K::other_math),
-      HEBE_UNARY("erfinv", Erfinv, K::other_math), HEBE_UNARY("erfcinv", Erfcinv, K::other_math),
-      HEBE_UNARY("normcdf", Normcdf, K::other_math), HEBE_UNARY("normcdfinv", Normcdfinv, K::other_math),
-      HEBE_UNARY("lgamma", Lgamma, K::other_math), HEBE_UNARY("tgamma", Tgamma, K::other_math),
-      HEBE_UNARY("cyl_bessel_i0", BesselI0, K::other_math), HEBE_UNARY("cyl_bessel_i1", BesselI1, K::other_math),
-      HEBE_UNARY("j0", J0, K::other_math), HEBE_UNARY("j1", J1, K::other_math),
-      HEBE_UNARY("y0", Y0, K::other_math), HEBE_UNARY("y1", Y1, K::other_math),
-      HEBE_UNARY("sqrt", Sqrt, K::sqrt), HEBE_UNARY("rsqrt", Rsqrt, K::sqrt),
-      HEBE_UNARY("cbrt", Cbrt, K::sqrt), HEBE_UNARY("rcbrt", Rcbrt, K::sqrt),
-      HEBE_UNARY("rcp", Reciprocal, K::divide), HEBE_UNARY("absf", Abs, K::other_math),
-      HEBE_UNARY("fabs", Abs, K::other_math), HEBE_UNARY("ceil", Ceil, K::other_math),
-      HEBE_UNARY("floor", Floor, K::other_math), HEBE_UNARY("trunc", Trunc, K::other_math),
-      HEBE_UNARY("round", Round, K::other_math), HEBE_UNARY("roundeven", RoundEven, K::other_math),
-      HEBE_UNARY("rint", RoundEven, K::other_math), HEBE_UNARY("nearbyint", RoundEven, K::other_math),
+#define HEBE_UNARY(name, F, kind)                                                                  \
+  {                                                                                                \
+    name, { &loop_of<Unary, F>, kind }                                                             \
+  }
+#define HEBE_BINARY(name, F, kind)                                                                 \
+  {                                                                                                \
+    name, { &loop_of<Binary, F>, kind }                                                            \
+  }
+      HEBE_UNARY("exp", Exp, K::exponential),
+      HEBE_UNARY("exp2", Exp2, K::exponential),
+      HEBE_UNARY("exp10", Exp10, K::exponential),
+      HEBE_UNARY("expm1", Expm1, K::exponential),
+      HEBE_UNARY("log", Log, K::logarithm),
+      HEBE_UNARY("log2", Log2, K::logarithm),
+      HEBE_UNARY("log10", Log10, K::logarithm),
+      HEBE_UNARY("log1p", Log1p, K::logarithm),
+      HEBE_UNARY("logb", Logb, K::logarithm),
+      HEBE_UNARY("sin", Sin, K::trigonometric),
+      HEBE_UNARY("cos", Cos, K::trigonometric),
+      HEBE_UNARY("tan", Tan, K::trigonometric),
+      HEBE_UNARY("asin", Asin, K::trigonometric),
+      HEBE_UNARY("acos", Acos, K::trigonometric),
+      HEBE_UNARY("atan", Atan, K::trigonometric),
+      HEBE_UNARY("sinpi", Sinpi, K::trigonometric),
+      HEBE_UNARY("cospi", Cospi, K::trigonometric),
+      HEBE_UNARY("sinh", Sinh, K::exponential),
+      HEBE_UNARY("cosh", Cosh, K::exponential),
+      HEBE_UNARY("tanh", Tanh, K::exponential),
+      HEBE_UNARY("asinh", Asinh, K::logarithm),
+      HEBE_UNARY("acosh", Acosh, K::logarithm),
+      HEBE_UNARY("atanh", Atanh, K::logarithm),
+      HEBE_UNARY("erf", Erf, K::other_math),
+      HEBE_UNARY("erfc", Erfc, K::other_math),
+      HEBE_UNARY("erfcx", Erfcx, K::other_math),
+      HEBE_UNARY("erfinv", Erfinv, K::other_math),
+      HEBE_UNARY("erfcinv", Erfcinv, K::other_math),
+      HEBE_UNARY("normcdf", Normcdf, K::other_math),
+      HEBE_UNARY("normcdfinv", Normcdfinv, K::other_math),
+      HEBE_UNARY("lgamma", Lgamma, K::other_math),
+      HEBE_UNARY("tgamma", Tgamma, K::other_math),
+      HEBE_UNARY("cyl_bessel_i0", BesselI0, K::other_math),
+      HEBE_UNARY("cyl_bessel_i1", BesselI1, K::other_math),
+      HEBE_UNARY("j0", J0, K::other_math),
+      HEBE_UNARY("j1", J1, K::other_math),
+      HEBE_UNARY("y0", Y0, K::other_math),
+      HEBE_UNARY("y1", Y1, K::other_math),
+      HEBE_UNARY("sqrt", Sqrt, K::sqrt),
+      HEBE_UNARY("rsqrt", Rsqrt, K::sqrt),
+      HEBE_UNARY("cbrt", Cbrt, K::sqrt),
+      HEBE_UNARY("rcbrt", Rcbrt, K::sqrt),
+      HEBE_UNARY("rcp", Reciprocal, K::divide),
+      HEBE_UNARY("absf", Abs, K::other_math),
+      HEBE_UNARY("fabs", Abs, K::other_math),
+      HEBE_UNARY("ceil", Ceil, K::other_math),
+      HEBE_UNARY("floor", Floor, K::other_math),
+      HEBE_UNARY("trunc", Trunc, K::other_math),
+      HEBE_UNARY("round", Round, K::other_math),
+      HEBE_UNARY("roundeven", RoundEven, K::other_math),
+      HEBE_UNARY("rint", RoundEven, K::other_math),
+      HEBE_UNARY("nearbyint", RoundEven, K::other_math),
       HEBE_UNARY("saturate", Saturate, K::minimum_maximum),
-      HEBE_BINARY("powf", Pow, K::exponential), HEBE_BINARY("pow", Pow, K::exponential),
-      HEBE_BINARY("atan2", Atan2, K::trigonometric), HEBE_BINARY("copysign", Copysign, K::other_math),
-      HEBE_BINARY("fdim", Fdim, K::minimum_maximum), HEBE_BINARY("fmod", Fmod, K::remainder),
-      HEBE_BINARY("remainder", Remainder, K::remainder), HEBE_BINARY("hypot", Hypot, K::sqrt),
-      HEBE_BINARY("rhypot", Rhypot, K::sqrt), HEBE_BINARY("div", Divide, K::divide),
+      HEBE_BINARY("powf", Pow, K::exponential),
+      HEBE_BINARY("pow", Pow, K::exponential),
+      HEBE_BINARY("atan2", Atan2, K::trigonometric),
+      HEBE_BINARY("copysign", Copysign, K::other_math),
+      HEBE_BINARY("fdim", Fdim, K::minimum_maximum),
+      HEBE_BINARY("fmod", Fmod, K::remainder),
+      HEBE_BINARY("remainder", Remainder, K::remainder),
+      HEBE_BINARY("hypot", Hypot, K::sqrt),
+      HEBE_BINARY("rhypot", Rhypot, K::sqrt),
+      HEBE_BINARY("div", Divide, K::divide),
       HEBE_BINARY("mul", Multiply, K::multiply),
-      {"norm3d", {&loop_of<Ternary, Norm3>, K::sqrt}}, {"rnorm3d", {&loop_of<Ternary, Rnorm3>, K::sqrt}},
-      {"nextafter", {&next_after, K::other_math}}, {"fma", {&fma_kernel, K::fma}},
+      {"norm3d", {&loop_of<Ternary, Norm3>, K::sqrt}},
+      {"rnorm3d", {&loop_of<Ternary, Rnorm3>, K::sqrt}},
+      {"nextafter", {&next_after, K::other_math}},
+      {"fma", {&fma_kernel, K::fma}},
 #undef HEBE_UNARY
 #undef HEBE_BINARY
   };
@@ -190,22 +239,33 @@ const std::unordered_map<std::string_view, Row>& rows() {
 template <class R, class F> struct WithInteger {
   HEBE_LANES void run(const void* const* in, void* out, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      static_cast<R*>(out)[i] = static_cast<R>(F::of(static_cast<double>(static_cast<const R*>(in[0])[i]),
-                                                     static_cast<const std::int32_t*>(in[1])[i]));
+      static_cast<R*>(out)[i] =
+          static_cast<R>(F::of(static_cast<double>(static_cast<const R*>(in[0])[i]),
+                               static_cast<const std::int32_t*>(in[1])[i]));
   }
 };
 template <class R, class F> struct OfInteger {
   HEBE_LANES void run(const void* const* in, void* out, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      static_cast<R*>(out)[i] = static_cast<R>(F::of(static_cast<const std::int32_t*>(in[0])[i],
-                                                     static_cast<double>(static_cast<const R*>(in[1])[i])));
+      static_cast<R*>(out)[i] =
+          static_cast<R>(F::of(static_cast<const std::int32_t*>(in[0])[i],
+                               static_cast<double>(static_cast<const R*>(in[1])[i])));
   }
 };
-struct PowerOfInteger { HEBE_LANES double of(double x, int n) { return std::pow(x, n); } };
-struct TimesPower { HEBE_LANES double of(double x, int n) { return std::ldexp(x, n); } };
-struct Jn { HEBE_LANES double of(int n, double x) { return ::jn(n, x); } };
-struct Yn { HEBE_LANES double of(int n, double x) { return ::yn(n, x); } };
-template <template <class, class> class Shape, class F> LaneKernel mixed_loop(const Operand& result) {
+struct PowerOfInteger {
+  HEBE_LANES double of(double x, int n) { return std::pow(x, n); }
+};
+struct TimesPower {
+  HEBE_LANES double of(double x, int n) { return std::ldexp(x, n); }
+};
+struct Jn {
+  HEBE_LANES double of(int n, double x) { return ::jn(n, x); }
+};
+struct Yn {
+  HEBE_LANES double of(int n, double x) { return ::yn(n, x); }
+};
+template <template <class, class> class Shape, class F>
+LaneKernel mixed_loop(const Operand& result) {
   if (result.lane == Lane::f64) return &Shape<double, F>::run;
   return result.scalar == Scalar::f32 ? &Shape<float, F>::run : nullptr;
 }
@@ -226,8 +286,10 @@ FunctionLoop function_loop(std::string_view name, const Operand& result) {
 }
 
 FunctionLoop mixed_function_loop(std::string_view name, const Operand& result) {
-  if (name == "powi" || name == "fpowi") return {mixed_loop<WithInteger, PowerOfInteger>(result), WorkKind::exponential};
-  if (name == "ldexp" || name == "scalbn") return {mixed_loop<WithInteger, TimesPower>(result), WorkKind::other_math};
+  if (name == "powi" || name == "fpowi")
+    return {mixed_loop<WithInteger, PowerOfInteger>(result), WorkKind::exponential};
+  if (name == "ldexp" || name == "scalbn")
+    return {mixed_loop<WithInteger, TimesPower>(result), WorkKind::other_math};
   if (name == "jn") return {mixed_loop<OfInteger, Jn>(result), WorkKind::other_math};
   if (name == "yn") return {mixed_loop<OfInteger, Yn>(result), WorkKind::other_math};
   return {};

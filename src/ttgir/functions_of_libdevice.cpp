@@ -66,24 +66,38 @@ HEBE_OF2(Hadd, I32, I32, (static_cast<I64>(a) + b) >> 1)
 HEBE_OF2(Rhadd, I32, I32, (static_cast<I64>(a) + b + 1) >> 1)
 HEBE_OF2(Uhadd, U32, U32, (static_cast<U64>(a) + b) >> 1)
 HEBE_OF2(Urhadd, U32, U32, (static_cast<U64>(a) + b + 1) >> 1)
-HEBE_OF3(Sad, I32, I32, static_cast<I64>(c) + (a > b ? static_cast<I64>(a) - b : static_cast<I64>(b) - a))
+HEBE_OF3(Sad, I32, I32,
+         static_cast<I64>(c) + (a > b ? static_cast<I64>(a) - b : static_cast<I64>(b) - a))
 HEBE_OF3(Usad, U32, U32, static_cast<U64>(c) + (a > b ? a - b : b - a))
 HEBE_OF3(BytePerm, U32, U32, permuted(a, b, c))
 HEBE_OF1(High, double, I32, std::bit_cast<U64>(a) >> 32)
 HEBE_OF1(Low, double, I32, std::bit_cast<U64>(a))
 HEBE_OF2(HighLow, U32, double, std::bit_cast<double>(static_cast<U64>(a) << 32 | b))
-template <class T> struct IsNan { HEBE_LANES I32 of(T a) { return a != a; } };
-template <class T> struct IsInf { HEBE_LANES I32 of(T a) { return std::abs(a) == static_cast<T>(HUGE_VAL); } };
-template <class T> struct IsFinite { HEBE_LANES I32 of(T a) { return std::abs(a) < static_cast<T>(HUGE_VAL); } };
-template <class T> struct Sign { HEBE_LANES I32 of(T a) { return std::signbit(a); } };
+template <class T> struct IsNan {
+  HEBE_LANES I32 of(T a) { return a != a; }
+};
+template <class T> struct IsInf {
+  HEBE_LANES I32 of(T a) { return std::abs(a) == static_cast<T>(HUGE_VAL); }
+};
+template <class T> struct IsFinite {
+  HEBE_LANES I32 of(T a) { return std::abs(a) < static_cast<T>(HUGE_VAL); }
+};
+template <class T> struct Sign {
+  HEBE_LANES I32 of(T a) { return std::signbit(a); }
+};
 template <class T> struct Exponent {
   HEBE_LANES I32 of(T a) {
     if (a == 0 || a != a) return std::numeric_limits<I32>::min();
-    return std::abs(a) == static_cast<T>(HUGE_VAL) ? std::numeric_limits<I32>::max() : std::ilogb(a);
+    return std::abs(a) == static_cast<T>(HUGE_VAL) ? std::numeric_limits<I32>::max()
+                                                   : std::ilogb(a);
   }
 };
-template <class T> struct RoundEvenLl { HEBE_LANES I64 of(T a) { return ToInteger<I64>::of(std::nearbyint(a)); } };
-template <class T> struct RoundLl { HEBE_LANES I64 of(T a) { return ToInteger<I64>::of(std::round(a)); } };
+template <class T> struct RoundEvenLl {
+  HEBE_LANES I64 of(T a) { return ToInteger<I64>::of(std::nearbyint(a)); }
+};
+template <class T> struct RoundLl {
+  HEBE_LANES I64 of(T a) { return ToInteger<I64>::of(std::round(a)); }
+};
 
 struct Row {
   LaneKernel (*make)();
@@ -94,31 +108,58 @@ template <class Loop> LaneKernel made() { return fitting<Loop>(); }
 const std::unordered_map<std::string_view, Row>& rows() {
   using K = WorkKind;
   static const std::unordered_map<std::string_view, Row> all = {
-#define HEBE_ROW1(name, A, R, F, kind) {name, {&made<Unary<A, R, F>>, kind}}
-#define HEBE_ROW2(name, A, R, F, kind) {name, {&made<Binary<A, R, F>>, kind}}
-#define HEBE_ROW3(name, A, R, F, kind) {name, {&made<Ternary<A, R, F>>, kind}}
-      HEBE_ROW1("clz", U32, I32, Clz, K::integer), HEBE_ROW1("clzll", U64, I32, Clzll, K::integer),
-      HEBE_ROW1("popc", U32, I32, Popc, K::integer), HEBE_ROW1("popcll", U64, I32, Popcll, K::integer),
-      HEBE_ROW1("ffs", U32, I32, Ffs, K::integer), HEBE_ROW1("ffsll", U64, I32, Ffsll, K::integer),
-      HEBE_ROW1("brev", U32, U32, Brev, K::integer), HEBE_ROW1("brevll", U64, U64, Brevll, K::integer),
-      HEBE_ROW1("abs", U32, U32, AbsI, K::integer), HEBE_ROW1("llabs", U64, U64, AbsLl, K::integer),
-      HEBE_ROW2("mulhi", I32, I32, Mulhi, K::integer), HEBE_ROW2("umulhi", U32, U32, Umulhi, K::integer),
-      HEBE_ROW2("mul64hi", I64, I64, Mul64hi, K::integer), HEBE_ROW2("umul64hi", U64, U64, Umul64hi, K::integer),
-      HEBE_ROW2("mul24", I32, I32, Mul24, K::integer), HEBE_ROW2("umul24", U32, U32, Umul24, K::integer),
-      HEBE_ROW2("hadd", I32, I32, Hadd, K::integer), HEBE_ROW2("rhadd", I32, I32, Rhadd, K::integer),
-      HEBE_ROW2("uhadd", U32, U32, Uhadd, K::integer), HEBE_ROW2("urhadd", U32, U32, Urhadd, K::integer),
-      HEBE_ROW3("sad", I32, I32, Sad, K::integer), HEBE_ROW3("usad", U32, U32, Usad, K::integer),
+#define HEBE_ROW1(name, A, R, F, kind)                                                             \
+  {                                                                                                \
+    name, { &made<Unary<A, R, F>>, kind }                                                          \
+  }
+#define HEBE_ROW2(name, A, R, F, kind)                                                             \
+  {                                                                                                \
+    name, { &made<Binary<A, R, F>>, kind }                                                         \
+  }
+#define HEBE_ROW3(name, A, R, F, kind)                                                             \
+  {                                                                                                \
+    name, { &made<Ternary<A, R, F>>, kind }                                                        \
+  }
+      HEBE_ROW1("clz", U32, I32, Clz, K::integer),
+      HEBE_ROW1("clzll", U64, I32, Clzll, K::integer),
+      HEBE_ROW1("popc", U32, I32, Popc, K::integer),
+      HEBE_ROW1("popcll", U64, I32, Popcll, K::integer),
+      HEBE_ROW1("ffs", U32, I32, Ffs, K::integer),
+      HEBE_ROW1("ffsll", U64, I32, Ffsll, K::integer),
+      HEBE_ROW1("brev", U32, U32, Brev, K::integer),
+      HEBE_ROW1("brevll", U64, U64, Brevll, K::integer),
+      HEBE_ROW1("abs", U32, U32, AbsI, K::integer),
+      HEBE_ROW1("llabs", U64, U64, AbsLl, K::integer),
+      HEBE_ROW2("mulhi", I32, I32, Mulhi, K::integer),
+      HEBE_ROW2("umulhi", U32, U32, Umulhi, K::integer),
+      HEBE_ROW2("mul64hi", I64, I64, Mul64hi, K::integer),
+      HEBE_ROW2("umul64hi", U64, U64, Umul64hi, K::integer),
+      HEBE_ROW2("mul24", I32, I32, Mul24, K::integer),
+      HEBE_ROW2("umul24", U32, U32, Umul24, K::integer),
+      HEBE_ROW2("hadd", I32, I32, Hadd, K::integer),
+      HEBE_ROW2("rhadd", I32, I32, Rhadd, K::integer),
+      HEBE_ROW2("uhadd", U32, U32, Uhadd, K::integer),
+      HEBE_ROW2("urhadd", U32, U32, Urhadd, K::integer),
+      HEBE_ROW3("sad", I32, I32, Sad, K::integer),
+      HEBE_ROW3("usad", U32, U32, Usad, K::integer),
       HEBE_ROW3("byte_perm", U32, U32, BytePerm, K::integer),
-      HEBE_ROW1("double2hiint", double, I32, High, K::convert), HEBE_ROW1("double2loint", double, I32, Low, K::convert),
+      HEBE_ROW1("double2hiint", double, I32, High, K::convert),
+      HEBE_ROW1("double2loint", double, I32, Low, K::convert),
       HEBE_ROW2("hiloint2double", U32, double, HighLow, K::convert),
-      HEBE_ROW1("isnanf", float, I32, IsNan<float>, K::compare), HEBE_ROW1("isnand", double, I32, IsNan<double>, K::compare),
-      HEBE_ROW1("isinff", float, I32, IsInf<float>, K::compare), HEBE_ROW1("isinfd", double, I32, IsInf<double>, K::compare),
+      HEBE_ROW1("isnanf", float, I32, IsNan<float>, K::compare),
+      HEBE_ROW1("isnand", double, I32, IsNan<double>, K::compare),
+      HEBE_ROW1("isinff", float, I32, IsInf<float>, K::compare),
+      HEBE_ROW1("isinfd", double, I32, IsInf<double>, K::compare),
       HEBE_ROW1("finitef", float, I32, IsFinite<float>, K::compare),
       HEBE_ROW1("isfinited", double, I32, IsFinite<double>, K::compare),
-      HEBE_ROW1("signbitf", float, I32, Sign<float>, K::compare), HEBE_ROW1("signbitd", double, I32, Sign<double>, K::compare),
-      HEBE_ROW1("ilogbf", float, I32, Exponent<float>, K::other_math), HEBE_ROW1("ilogb", double, I32, Exponent<double>, K::other_math),
-      HEBE_ROW1("llrintf", float, I64, RoundEvenLl<float>, K::convert), HEBE_ROW1("llrint", double, I64, RoundEvenLl<double>, K::convert),
-      HEBE_ROW1("llroundf", float, I64, RoundLl<float>, K::convert), HEBE_ROW1("llround", double, I64, RoundLl<double>, K::convert),
+      HEBE_ROW1("signbitf", float, I32, Sign<float>, K::compare),
+      HEBE_ROW1("signbitd", double, I32, Sign<double>, K::compare),
+      HEBE_ROW1("ilogbf", float, I32, Exponent<float>, K::other_math),
+      HEBE_ROW1("ilogb", double, I32, Exponent<double>, K::other_math),
+      HEBE_ROW1("llrintf", float, I64, RoundEvenLl<float>, K::convert),
+      HEBE_ROW1("llrint", double, I64, RoundEvenLl<double>, K::convert),
+      HEBE_ROW1("llroundf", float, I64, RoundLl<float>, K::convert),
+      HEBE_ROW1("llround", double, I64, RoundLl<double>, K::convert),
 #undef HEBE_ROW1
 #undef HEBE_ROW2
 #undef HEBE_ROW3
@@ -126,8 +167,8 @@ const std::unordered_map<std::string_view, Row>& rows() {
   return all;
 }
 
-// Directed rounding. An odd double (exact, or with its last bit set) rounds to float in any direction
-// as the exact value would.
+// Directed rounding. An odd double (exact, or with its last bit set) rounds to float in any
+// direction as the exact value would.
 enum class Toward : std::uint8_t { nearest, zero, down, up };
 std::optional<Toward> toward(std::string_view mode) {
   if (mode == "rn") return Toward::nearest;
@@ -141,8 +182,13 @@ template <Toward T> HEBE_LANES float directed(double a) {
   const double back = static_cast<double>(f);
   if constexpr (T == Toward::nearest) return f;
   if (back == a || a != a) return f;
-  const bool over = T == Toward::zero ? std::abs(back) > std::abs(a) : T == Toward::down ? back > a : back < a;
-  return over ? std::nextafter(f, T == Toward::zero ? 0.0F : T == Toward::down ? -HUGE_VALF : HUGE_VALF) : f;
+  const bool over = T == Toward::zero   ? std::abs(back) > std::abs(a)
+                    : T == Toward::down ? back > a
+                                        : back < a;
+  return over ? std::nextafter(f, T == Toward::zero   ? 0.0F
+                                  : T == Toward::down ? -HUGE_VALF
+                                                      : HUGE_VALF)
+              : f;
 }
 HEBE_LANES double odd_if(double a, double lost) { // a is rounded; `lost` is what is missing
   const auto bits = std::bit_cast<U64>(a);
@@ -153,9 +199,15 @@ HEBE_LANES double odd_sum(double a, double b) {
   const double sum = a + b, part = sum - a;
   return odd_if(sum, (a - (sum - part)) + (b - part));
 }
-struct OddAdd { HEBE_LANES double of(double a, double b) { return odd_sum(a, b); } };
-struct OddSub { HEBE_LANES double of(double a, double b) { return odd_sum(a, -b); } };
-struct OddMul { HEBE_LANES double of(double a, double b) { return a * b; } }; // exact for floats
+struct OddAdd {
+  HEBE_LANES double of(double a, double b) { return odd_sum(a, b); }
+};
+struct OddSub {
+  HEBE_LANES double of(double a, double b) { return odd_sum(a, -b); }
+};
+struct OddMul {
+  HEBE_LANES double of(double a, double b) { return a * b; }
+}; // exact for floats
 struct OddDiv {
   HEBE_LANES double of(double a, double b) {
     const double q = a / b, rest = std::fma(-q, b, a);
@@ -168,38 +220,68 @@ struct OddSqrt {
     return odd_if(q, std::fma(-q, q, a));
   }
 };
-struct OddRcp { HEBE_LANES double of(double a) { return OddDiv::of(1.0, a); } };
-struct OddRsqrt { HEBE_LANES double of(double a) { return 1.0 / std::sqrt(a); } };
-struct OddFma { HEBE_LANES double of(double a, double b, double c) { return odd_sum(a * b, c); } };
-struct Itself { HEBE_LANES double of(double a) { return a; } };
+struct OddRcp {
+  HEBE_LANES double of(double a) { return OddDiv::of(1.0, a); }
+};
+struct OddRsqrt {
+  HEBE_LANES double of(double a) { return 1.0 / std::sqrt(a); }
+};
+struct OddFma {
+  HEBE_LANES double of(double a, double b, double c) { return odd_sum(a * b, c); }
+};
+struct Itself {
+  HEBE_LANES double of(double a) { return a; }
+};
 template <class F, Toward T> struct Directed {
-  template <class... A> HEBE_LANES float of(A... a) { return directed<T>(F::of(static_cast<double>(a)...)); }
+  template <class... A> HEBE_LANES float of(A... a) {
+    return directed<T>(F::of(static_cast<double>(a)...));
+  }
 };
 template <class F> struct Plain {
   template <class... A> HEBE_LANES double of(A... a) { return F::of(a...); }
 };
-struct AddD { HEBE_LANES double of(double a, double b) { return a + b; } };
-struct SubD { HEBE_LANES double of(double a, double b) { return a - b; } };
-struct DivD { HEBE_LANES double of(double a, double b) { return a / b; } };
-struct FmaD { HEBE_LANES double of(double a, double b, double c) { return std::fma(a, b, c); } };
-struct SqrtD { HEBE_LANES double of(double a) { return std::sqrt(a); } };
-struct RcpD { HEBE_LANES double of(double a) { return 1 / a; } };
+struct AddD {
+  HEBE_LANES double of(double a, double b) { return a + b; }
+};
+struct SubD {
+  HEBE_LANES double of(double a, double b) { return a - b; }
+};
+struct DivD {
+  HEBE_LANES double of(double a, double b) { return a / b; }
+};
+struct FmaD {
+  HEBE_LANES double of(double a, double b, double c) { return std::fma(a, b, c); }
+};
+struct SqrtD {
+  HEBE_LANES double of(double a) { return std::sqrt(a); }
+};
+struct RcpD {
+  HEBE_LANES double of(double a) { return 1 / a; }
+};
 
 template <class A, class F> LaneKernel directed_unary(Toward t) {
   switch (t) {
-  case Toward::nearest: return &Unary<A, float, Directed<F, Toward::nearest>>::run;
-  case Toward::zero: return &Unary<A, float, Directed<F, Toward::zero>>::run;
-  case Toward::down: return &Unary<A, float, Directed<F, Toward::down>>::run;
-  case Toward::up: return &Unary<A, float, Directed<F, Toward::up>>::run;
+  case Toward::nearest:
+    return &Unary<A, float, Directed<F, Toward::nearest>>::run;
+  case Toward::zero:
+    return &Unary<A, float, Directed<F, Toward::zero>>::run;
+  case Toward::down:
+    return &Unary<A, float, Directed<F, Toward::down>>::run;
+  case Toward::up:
+    return &Unary<A, float, Directed<F, Toward::up>>::run;
   }
   return nullptr;
 }
 template <template <class, class, class> class Shape, class F> LaneKernel directed_loop(Toward t) {
   switch (t) {
-  case Toward::nearest: return &Shape<float, float, Directed<F, Toward::nearest>>::run;
-  case Toward::zero: return &Shape<float, float, Directed<F, Toward::zero>>::run;
-  case Toward::down: return &Shape<float, float, Directed<F, Toward::down>>::run;
-  case Toward::up: return &Shape<float, float, Directed<F, Toward::up>>::run;
+  case Toward::nearest:
+    return &Shape<float, float, Directed<F, Toward::nearest>>::run;
+  case Toward::zero:
+    return &Shape<float, float, Directed<F, Toward::zero>>::run;
+  case Toward::down:
+    return &Shape<float, float, Directed<F, Toward::down>>::run;
+  case Toward::up:
+    return &Shape<float, float, Directed<F, Toward::up>>::run;
   }
   return nullptr;
 }
@@ -227,19 +309,28 @@ LaneKernel arithmetic_loop(std::string_view name, Toward t) {
 
 template <class From, class To, Toward T> struct RoundedToInteger {
   HEBE_LANES To of(From a) {
-    return ToInteger<To>::of(T == Toward::zero ? a : T == Toward::nearest ? std::nearbyint(a) : T == Toward::down ? std::floor(a) : std::ceil(a));
+    return ToInteger<To>::of(T == Toward::zero      ? a
+                             : T == Toward::nearest ? std::nearbyint(a)
+                             : T == Toward::down    ? std::floor(a)
+                                                    : std::ceil(a));
   }
 };
 template <class From, class To> LaneKernel to_integer_loop(Toward t) {
   switch (t) {
-  case Toward::nearest: return &Unary<From, To, RoundedToInteger<From, To, Toward::nearest>>::run;
-  case Toward::zero: return &Unary<From, To, RoundedToInteger<From, To, Toward::zero>>::run;
-  case Toward::down: return &Unary<From, To, RoundedToInteger<From, To, Toward::down>>::run;
-  case Toward::up: return &Unary<From, To, RoundedToInteger<From, To, Toward::up>>::run;
+  case Toward::nearest:
+    return &Unary<From, To, RoundedToInteger<From, To, Toward::nearest>>::run;
+  case Toward::zero:
+    return &Unary<From, To, RoundedToInteger<From, To, Toward::zero>>::run;
+  case Toward::down:
+    return &Unary<From, To, RoundedToInteger<From, To, Toward::down>>::run;
+  case Toward::up:
+    return &Unary<From, To, RoundedToInteger<From, To, Toward::up>>::run;
   }
   return nullptr;
 }
-template <class From, class To> struct Cast { HEBE_LANES To of(From a) { return static_cast<To>(a); } };
+template <class From, class To> struct Cast {
+  HEBE_LANES To of(From a) { return static_cast<To>(a); }
+};
 
 /// "float2int" and its like.
 LaneKernel conversion_loop(std::string_view from, std::string_view to, Toward t) {
@@ -267,13 +358,15 @@ LaneKernel conversion_loop(std::string_view from, std::string_view to, Toward t)
 
 } // namespace
 
-LibdeviceLoop libdevice_loop(std::string_view symbol, std::span<const Operand> operands, const Operand& result) {
+LibdeviceLoop libdevice_loop(std::string_view symbol, std::span<const Operand> operands,
+                             const Operand& result) {
   if (!symbol.starts_with("__nv_") || operands.empty()) return {};
   auto name = symbol.substr(5);
-  for (const std::string_view cast : {"float_as_int", "float_as_uint", "int_as_float", "uint_as_float",
-                                      "double_as_longlong", "longlong_as_double"})
+  for (const std::string_view cast : {"float_as_int", "float_as_uint", "int_as_float",
+                                      "uint_as_float", "double_as_longlong", "longlong_as_double"})
     if (name == cast) return {nullptr, WorkKind::none, true};
-  if (const auto row = rows().find(name); row != rows().end()) return {row->second.make(), row->second.work};
+  if (const auto row = rows().find(name); row != rows().end())
+    return {row->second.make(), row->second.work};
   if (const auto underscore = name.rfind('_'); underscore != name.npos)
     if (const auto t = toward(name.substr(underscore + 1))) {
       const auto head = name.substr(0, underscore);

@@ -13,7 +13,8 @@ std::string GlobalMemory::describe(std::string_view verb, std::uint64_t address,
   const auto amount = fmt::format("{} {} byte{}", verb, bytes, bytes == 1 ? "" : "s");
   const std::size_t number = buffer_of(address);
   if (number == kScratchBuffer)
-    return fmt::format("{} at byte offset {} of the program's scratch memory", amount, offset_of(address));
+    return fmt::format("{} at byte offset {} of the program's scratch memory", amount,
+                       offset_of(address));
   if (number >= buffers_.size() || buffers_[number].data == nullptr)
     return fmt::format("{} at address {:#x}, which is in no argument{}", amount, address,
                        address == 0 ? " (a null pointer)" : "");

@@ -13,13 +13,16 @@
 
 namespace hebe::ttgir {
 
-/// An address is (number + 1) << 40, plus 1 << 39, plus the offset: offsets may be negative on the way.
+/// An address is (number + 1) << 40, plus 1 << 39, plus the offset: offsets may be negative on the
+/// way.
 inline constexpr unsigned kBufferShift = 40;
 inline constexpr std::uint64_t kBufferOrigin = std::uint64_t{1} << 39;
 /// The number of each program's own scratch memory (ttg.global_scratch_alloc).
 inline constexpr std::size_t kScratchBuffer = (std::size_t{1} << 22) - 1;
 
-[[nodiscard]] constexpr std::size_t buffer_of(std::uint64_t address) { return (address >> kBufferShift) - 1; }
+[[nodiscard]] constexpr std::size_t buffer_of(std::uint64_t address) {
+  return (address >> kBufferShift) - 1;
+}
 [[nodiscard]] constexpr std::int64_t offset_of(std::uint64_t address) {
   return static_cast<std::int64_t>(address & ((std::uint64_t{1} << kBufferShift) - 1)) -
          static_cast<std::int64_t>(kBufferOrigin);

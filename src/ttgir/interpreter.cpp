@@ -19,13 +19,15 @@ Result<const Operation*> find_function(const Module& module, std::string_view na
                   name.empty() ? std::string("the module has no public function")
                                : fmt::format("the module has no function '{}'", name));
   if (function->regions.empty() || function->regions[0]->blocks.empty())
-    return refuse(RefusalCode::unsupported, fmt::format("'{}' has no body", function->text_of("sym_name")));
+    return refuse(RefusalCode::unsupported,
+                  fmt::format("'{}' has no body", function->text_of("sym_name")));
   return function;
 }
 
 const BufferArgument* buffer_in(const LaunchArgument& argument) {
   if (const auto* buffer = std::get_if<BufferArgument>(&argument)) return buffer;
-  if (const auto* descriptor = std::get_if<DescriptorArgument>(&argument)) return &descriptor->buffer;
+  if (const auto* descriptor = std::get_if<DescriptorArgument>(&argument))
+    return &descriptor->buffer;
   return nullptr;
 }
 
@@ -38,11 +40,15 @@ Result<GlobalMemory> memory_of(const Launch& launch, std::span<const Value> para
     }
     if (!buffer->name.empty()) name = buffer->name;
     if (reinterpret_cast<std::uintptr_t>(buffer->bytes.data()) % 8 != 0)
-      return refuse(RefusalCode::bad_argument, fmt::format("the bytes of '{}' are not aligned to 8", name));
+      return refuse(RefusalCode::bad_argument,
+                    fmt::format("the bytes of '{}' are not aligned to 8", name));
     if (buffer->bytes.size() >= kBufferOrigin)
-      return refuse(RefusalCode::bad_argument, fmt::format("'{}' has {} bytes; a buffer may have 512 GiB", name, buffer->bytes.size()));
+      return refuse(
+          RefusalCode::bad_argument,
+          fmt::format("'{}' has {} bytes; a buffer may have 512 GiB", name, buffer->bytes.size()));
     static std::byte nothing[8]; // an empty buffer is one too
-    buffers.push_back({buffer->bytes.empty() ? nothing : buffer->bytes.data(), buffer->bytes.size(), buffer->writable, std::move(name)});
+    buffers.push_back({buffer->bytes.empty() ? nothing : buffer->bytes.data(), buffer->bytes.size(),
+                       buffer->writable, std::move(name)});
     return {};
   };
   for (std::size_t i = 0; i < launch.arguments.size(); ++i)
@@ -58,16 +64,19 @@ std::string_view kind_of(const LaunchArgument& argument) {
 }
 
 /// What a parameter holds when a program begins. A descriptor's storage is `pool`'s.
-Result<Lanes> value_of(const LaunchArgument& argument, std::size_t number, const Value& parameter, Pool& pool) {
+Result<Lanes> value_of(const LaunchArgument& argument, std::size_t number, const Value& parameter,
+                       Pool& pool) {
   const auto wrong = [&](std::string_view needs) {
     return refuse(RefusalCode::bad_argument,
                   fmt::format("argument {} ('{}', {}) needs {}, not {}", number, parameter.name,
-                              parameter.type ? parameter.type->text : "?", needs, kind_of(argument)));
+                              parameter.type ? parameter.type->text : "?", needs,
+                              kind_of(argument)));
   };
   const Type& type = *parameter.type;
   if (type.is(Type::Kind::pointer)) {
     // A null or any other address may be given as a number.
-    if (const auto* scalar = std::get_if<ScalarArgument>(&argument); scalar && scalar->type == Scalar::i64)
+    if (const auto* scalar = std::get_if<ScalarArgument>(&argument);
+        scalar && scalar->type == Scalar::i64)
       return Lanes::of(scalar->bits);
     if (!std::holds_alternative<BufferArgument>(argument)) return wrong("a buffer");
     return Lanes::of(address_of_buffer(number));
@@ -78,7 +87,8 @@ Result<Lanes> value_of(const LaunchArgument& argument, std::size_t number, const
     const std::size_t rank = given->shape.size();
     if (rank == 0 || rank > Descriptor::kMaxRank || given->strides.size() != rank)
       return refuse(RefusalCode::bad_argument,
-                    fmt::format("the descriptor of argument {} has {} sizes and {} strides", number, rank, given->strides.size()));
+                    fmt::format("the descriptor of argument {} has {} sizes and {} strides", number,
+                                rank, given->strides.size()));
     Descriptor descriptor;
     descriptor.base = address_of_buffer(number);
     descriptor.rank = static_cast<std::uint32_t>(rank);
@@ -91,11 +101,12 @@ Result<Lanes> value_of(const LaunchArgument& argument, std::size_t number, const
   }
   const auto* scalar = std::get_if<ScalarArgument>(&argument);
   if (!scalar) return wrong("a scalar");
-  if (!type.is(Type::Kind::scalar) || !lane_of(type.scalar)) return wrong("something that a launch cannot give");
+  if (!type.is(Type::Kind::scalar) || !lane_of(type.scalar))
+    return wrong("something that a launch cannot give");
   if (scalar->type != type.scalar)
     return refuse(RefusalCode::bad_argument,
-                  fmt::format("argument {} ('{}') is {}, and a scalar of type {} is given", number, parameter.name,
-                              type.text, spelling(scalar->type)));
+                  fmt::format("argument {} ('{}') is {}, and a scalar of type {} is given", number,
+                              parameter.name, type.text, spelling(scalar->type)));
   Lanes lanes;
   std::byte memory[8];
   std::memcpy(memory, &scalar->bits, sizeof memory);
@@ -103,7 +114,8 @@ Result<Lanes> value_of(const LaunchArgument& argument, std::size_t number, const
   return lanes;
 }
 
-Result<std::vector<Lanes>> values_of(const Launch& launch, std::span<const Value> parameters, Pool& pool) {
+Result<std::vector<Lanes>> values_of(const Launch& launch, std::span<const Value> parameters,
+                                     Pool& pool) {
   std::vector<Lanes> values;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     HEBE_TRY(Lanes lanes, value_of(launch.arguments[i], i, parameters[i], pool));
@@ -114,8 +126,8 @@ Result<std::vector<Lanes>> values_of(const Launch& launch, std::span<const Value
 
 /// A thread's programs, one after the other.
 struct Worker {
-  Worker(const Plan& plan, const GlobalMemory& memory, const Launch& launch, const InterpretOptions& options,
-         TouchedBytes* touched)
+  Worker(const Plan& plan, const GlobalMemory& memory, const Launch& launch,
+         const InterpretOptions& options, TouchedBytes* touched)
       : program(plan, memory, launch, options, nullptr) {
     if (!touched) return;
     traffic.emplace(*touched, plan.instructions.size(), memory.buffers().size());
@@ -130,19 +142,21 @@ struct Worker {
 
 } // namespace
 
-Result<Outcome> interpret(const Module& module, std::string_view function_name, const Launch& launch,
-                          const InterpretOptions& options) {
+Result<Outcome> interpret(const Module& module, std::string_view function_name,
+                          const Launch& launch, const InterpretOptions& options) {
   HEBE_TRY(const Operation* function, find_function(module, function_name));
   const std::span<const Value> parameters = function->regions[0]->front().arguments;
   if (parameters.size() != launch.arguments.size())
-    return refuse(RefusalCode::bad_argument, fmt::format("'{}' has {} arguments, and {} are given",
-                                                         function->text_of("sym_name"), parameters.size(),
-                                                         launch.arguments.size()));
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("'{}' has {} arguments, and {} are given",
+                              function->text_of("sym_name"), parameters.size(),
+                              launch.arguments.size()));
   Compiler compiler(module);
   const std::unique_ptr<Plan> plan = compiler.compile(*function);
   if (!plan) {
     Refusal first = compiler.refusals.front();
-    if (compiler.refusals.size() > 1) first.what += fmt::format(" (and {} more operations)", compiler.refusals.size() - 1);
+    if (compiler.refusals.size() > 1)
+      first.what += fmt::format(" (and {} more operations)", compiler.refusals.size() - 1);
     return std::unexpected(std::move(first));
   }
   HEBE_TRY(const GlobalMemory memory, memory_of(launch, parameters));
@@ -162,7 +176,8 @@ Result<Outcome> interpret(const Module& module, std::string_view function_name, 
       free.pop_back();
       return worker;
     }
-    auto made = std::make_unique<Worker>(*plan, memory, launch, options, touched ? &*touched : nullptr);
+    auto made =
+        std::make_unique<Worker>(*plan, memory, launch, options, touched ? &*touched : nullptr);
     HEBE_TRY(made->arguments, values_of(launch, parameters, made->program.pool));
     all.push_back(std::move(made));
     return all.back().get();
@@ -193,7 +208,8 @@ Result<Outcome> interpret(const Module& module, std::string_view function_name, 
   if (options.count) {
     std::vector<const ProgramSums*> sums;
     std::vector<const Traffic*> traffic;
-    for (const auto& worker : all) sums.push_back(&*worker->sums), traffic.push_back(&*worker->traffic);
+    for (const auto& worker : all)
+      sums.push_back(&*worker->sums), traffic.push_back(&*worker->traffic);
     outcome.counts = joined(*plan, memory, *touched, sums, traffic);
     outcome.counts->programs = programs;
   }

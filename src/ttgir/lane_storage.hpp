@@ -105,7 +105,8 @@ private:
     if (storage_ && --storage_->users == 0) storage_->pool->give_back(storage_);
   }
   Storage* storage_ = nullptr;
-  std::uint64_t word_ = 0; ///< the element of a uniform value; the offset into storage of a dense one
+  std::uint64_t word_ =
+      0; ///< the element of a uniform value; the offset into storage of a dense one
 };
 
 } // namespace hebe::ttgir

@@ -12,15 +12,17 @@ namespace hebe::ttgir {
 namespace {
 
 std::unexpected<Refusal> wrong(std::string what, const std::string& where) {
-  return refuse(RefusalCode::bad_spec, std::move(what), "docs/interpreter.md has the format", where);
+  return refuse(RefusalCode::bad_spec, std::move(what), "docs/interpreter.md has the format",
+                where);
 }
 
 std::optional<Scalar> scalar_named(std::string_view name) {
   constexpr std::pair<std::string_view, Scalar> names[] = {
-      {"i1", Scalar::i1},     {"u1", Scalar::i1},     {"i8", Scalar::i8},    {"u8", Scalar::i8},    {"i16", Scalar::i16},
-      {"u16", Scalar::i16},   {"i32", Scalar::i32},   {"u32", Scalar::i32},  {"i64", Scalar::i64},  {"u64", Scalar::i64},
-      {"f16", Scalar::f16},   {"fp16", Scalar::f16},  {"bf16", Scalar::bf16}, {"f32", Scalar::f32}, {"fp32", Scalar::f32},
-      {"f64", Scalar::f64},   {"fp64", Scalar::f64}};
+      {"i1", Scalar::i1},     {"u1", Scalar::i1},   {"i8", Scalar::i8},    {"u8", Scalar::i8},
+      {"i16", Scalar::i16},   {"u16", Scalar::i16}, {"i32", Scalar::i32},  {"u32", Scalar::i32},
+      {"i64", Scalar::i64},   {"u64", Scalar::i64}, {"f16", Scalar::f16},  {"fp16", Scalar::f16},
+      {"bf16", Scalar::bf16}, {"f32", Scalar::f32}, {"fp32", Scalar::f32}, {"f64", Scalar::f64},
+      {"fp64", Scalar::f64}};
   for (const auto& [text, scalar] : names)
     if (text == name) return scalar;
   return std::nullopt;
@@ -28,7 +30,8 @@ std::optional<Scalar> scalar_named(std::string_view name) {
 
 /// A number, or a string for what JSON has no number for: "nan", "-inf", integers beyond 2^53.
 Result<ScalarArgument> scalar_of(const Json& entry, const std::string& where) {
-  const auto type = entry["scalar"].is_string() ? scalar_named(entry["scalar"].get<std::string>()) : std::nullopt;
+  const auto type =
+      entry["scalar"].is_string() ? scalar_named(entry["scalar"].get<std::string>()) : std::nullopt;
   if (!type) return wrong(fmt::format("no scalar type {}", entry["scalar"].dump()), where);
   if (!entry.contains("value")) return wrong("a scalar without a value", where);
   const Json& value = entry["value"];
@@ -37,7 +40,8 @@ Result<ScalarArgument> scalar_of(const Json& entry, const std::string& where) {
     double number = 0;
     if (value.is_number())
       number = value.get<double>();
-    else if (!value.is_string() || std::sscanf(value.get<std::string>().c_str(), "%lf", &number) != 1)
+    else if (!value.is_string() ||
+             std::sscanf(value.get<std::string>().c_str(), "%lf", &number) != 1)
       return wrong(fmt::format("{} is not a number", value.dump()), where);
     std::byte memory[8] = {};
     if (*type == Scalar::f64) {
@@ -45,7 +49,7 @@ Result<ScalarArgument> scalar_of(const Json& entry, const std::string& where) {
     } else {
       float lane = *type == Scalar::f32 ? static_cast<float>(number) : to_odd(number);
       if (const auto round = rounding_to(*type)) round(&lane, 1);
-      encoder(*type)(&lane, memory, 1);
+      encoder (*type)(&lane, memory, 1);
     }
     std::memcpy(&scalar.bits, memory, sizeof memory);
     return scalar;
@@ -67,9 +71,11 @@ Result<ScalarArgument> scalar_of(const Json& entry, const std::string& where) {
   return scalar;
 }
 
-Result<std::vector<std::int64_t>> numbers_of(const Json& entry, const char* key, const std::string& where) {
+Result<std::vector<std::int64_t>> numbers_of(const Json& entry, const char* key,
+                                             const std::string& where) {
   std::vector<std::int64_t> numbers;
-  if (!entry.contains(key) || !entry[key].is_array()) return wrong(fmt::format("a descriptor without {}", key), where);
+  if (!entry.contains(key) || !entry[key].is_array())
+    return wrong(fmt::format("a descriptor without {}", key), where);
   for (const Json& each : entry[key]) {
     HEBE_TRY(const auto number, integer_from(each, where));
     numbers.push_back(number);
@@ -79,13 +85,16 @@ Result<std::vector<std::int64_t>> numbers_of(const Json& entry, const char* key,
 
 } // namespace
 
-Result<std::size_t> LaunchFile::add_buffer(const std::filesystem::path& folder, const std::string& file,
-                                           const Json& entry, const std::string& where) {
+Result<std::size_t> LaunchFile::add_buffer(const std::filesystem::path& folder,
+                                           const std::string& file, const Json& entry,
+                                           const std::string& where) {
   Buffer buffer;
   buffer.path = folder / file;
   HEBE_TRY(const std::string bytes, read_file(buffer.path));
   if (entry.contains("bytes") && entry["bytes"] != Json(bytes.size()))
-    return wrong(fmt::format("{} has {} bytes, not {}", buffer.path.string(), bytes.size(), entry["bytes"].dump()), where);
+    return wrong(fmt::format("{} has {} bytes, not {}", buffer.path.string(), bytes.size(),
+                             entry["bytes"].dump()),
+                 where);
   buffer.bytes.resize(bytes.size());
   std::memcpy(buffer.bytes.data(), bytes.data(), bytes.size());
   buffer.out = entry.value("out", false);
@@ -105,10 +114,12 @@ Result<LaunchFile> LaunchFile::read(const std::filesystem::path& path) {
     file.function_ = json.value("function", std::string());
     if (json.contains("grid")) {
       const Json& grid = json["grid"];
-      if (!grid.is_array() || grid.empty() || grid.size() > 3) return wrong("\"grid\" is a list of one to three sizes", path.string());
+      if (!grid.is_array() || grid.empty() || grid.size() > 3)
+        return wrong("\"grid\" is a list of one to three sizes", path.string());
       for (std::size_t i = 0; i < grid.size(); ++i) {
         HEBE_TRY(const auto size, integer_from(grid[i], path.string()));
-        if (size < 0 || size > std::numeric_limits<std::int32_t>::max()) return wrong(fmt::format("grid size {}", size), path.string());
+        if (size < 0 || size > std::numeric_limits<std::int32_t>::max())
+          return wrong(fmt::format("grid size {}", size), path.string());
         file.grid_[i] = static_cast<std::uint32_t>(size);
       }
     }
@@ -117,13 +128,15 @@ Result<LaunchFile> LaunchFile::read(const std::filesystem::path& path) {
       const auto where = fmt::format("{}: args[{}]", path.string(), i);
       Argument argument;
       if (entry.contains("buffer")) {
-        HEBE_TRY(argument.buffer, file.add_buffer(folder, entry["buffer"].get<std::string>(), entry, where));
+        HEBE_TRY(argument.buffer,
+                 file.add_buffer(folder, entry["buffer"].get<std::string>(), entry, where));
       } else if (entry.contains("scalar")) {
         argument.kind = Argument::Kind::scalar;
         HEBE_TRY(argument.scalar, scalar_of(entry, where));
       } else if (entry.contains("descriptor")) {
         argument.kind = Argument::Kind::descriptor;
-        HEBE_TRY(argument.buffer, file.add_buffer(folder, entry["descriptor"].get<std::string>(), entry, where));
+        HEBE_TRY(argument.buffer,
+                 file.add_buffer(folder, entry["descriptor"].get<std::string>(), entry, where));
         HEBE_TRY(argument.shape, numbers_of(entry, "shape", where));
         HEBE_TRY(argument.strides, numbers_of(entry, "strides", where));
         argument.nan_padding = entry.value("padding", std::string("zero")) == "nan";
@@ -133,7 +146,8 @@ Result<LaunchFile> LaunchFile::read(const std::filesystem::path& path) {
       file.arguments_.push_back(std::move(argument));
     }
     for (const Json& entry : json.value("reachable", Json::array())) {
-      HEBE_TRY(const auto number, file.add_buffer(folder, entry.at("buffer").get<std::string>(), entry, path.string()));
+      HEBE_TRY(const auto number, file.add_buffer(folder, entry.at("buffer").get<std::string>(),
+                                                  entry, path.string()));
       file.reachable_.push_back(number);
     }
   } catch (const Json::exception& error) {
@@ -142,13 +156,16 @@ Result<LaunchFile> LaunchFile::read(const std::filesystem::path& path) {
   return file;
 }
 
-BufferArgument LaunchFile::argument_of(Buffer& buffer) const { return {buffer.bytes, buffer.out, buffer.name}; }
+BufferArgument LaunchFile::argument_of(Buffer& buffer) const {
+  return {buffer.bytes, buffer.out, buffer.name};
+}
 
 Result<Launch> LaunchFile::launch(const Module& module) {
   const Operation* function = module.function(function_);
-  const std::size_t parameters = function && !function->regions.empty() && !function->regions[0]->blocks.empty()
-                                     ? function->regions[0]->front().arguments.size()
-                                     : 0;
+  const std::size_t parameters =
+      function && !function->regions.empty() && !function->regions[0]->blocks.empty()
+          ? function->regions[0]->front().arguments.size()
+          : 0;
   std::size_t hidden = 0; // arguments behind descriptors
   for (const Argument& each : arguments_) hidden += each.shape.size() + each.strides.size();
   const bool expand = hidden > 0 && parameters == arguments_.size() + hidden;
@@ -156,19 +173,27 @@ Result<Launch> LaunchFile::launch(const Module& module) {
   launch.grid = grid_;
   for (const Argument& each : arguments_) {
     switch (each.kind) {
-    case Argument::Kind::buffer: launch.arguments.emplace_back(argument_of(buffers_[each.buffer])); break;
-    case Argument::Kind::scalar: launch.arguments.emplace_back(each.scalar); break;
+    case Argument::Kind::buffer:
+      launch.arguments.emplace_back(argument_of(buffers_[each.buffer]));
+      break;
+    case Argument::Kind::scalar:
+      launch.arguments.emplace_back(each.scalar);
+      break;
     case Argument::Kind::descriptor:
-      launch.arguments.emplace_back(DescriptorArgument{argument_of(buffers_[each.buffer]), each.shape, each.strides, each.nan_padding});
+      launch.arguments.emplace_back(DescriptorArgument{argument_of(buffers_[each.buffer]),
+                                                       each.shape, each.strides, each.nan_padding});
       if (!expand) break;
       for (const auto size : each.shape)
-        launch.arguments.emplace_back(ScalarArgument{Scalar::i32, static_cast<std::uint64_t>(size)});
+        launch.arguments.emplace_back(
+            ScalarArgument{Scalar::i32, static_cast<std::uint64_t>(size)});
       for (const auto stride : each.strides)
-        launch.arguments.emplace_back(ScalarArgument{Scalar::i64, static_cast<std::uint64_t>(stride)});
+        launch.arguments.emplace_back(
+            ScalarArgument{Scalar::i64, static_cast<std::uint64_t>(stride)});
       break;
     }
   }
-  for (const std::size_t number : reachable_) launch.reachable.push_back(argument_of(buffers_[number]));
+  for (const std::size_t number : reachable_)
+    launch.reachable.push_back(argument_of(buffers_[number]));
   return launch;
 }
 
@@ -178,7 +203,8 @@ Result<std::vector<std::filesystem::path>> LaunchFile::write_outputs() const {
     if (!buffer.out) continue;
     auto path = buffer.path;
     path += ".out";
-    HEBE_CHECK(write_file_whole(path, {reinterpret_cast<const char*>(buffer.bytes.data()), buffer.bytes.size()}));
+    HEBE_CHECK(write_file_whole(
+        path, {reinterpret_cast<const char*>(buffer.bytes.data()), buffer.bytes.size()}));
     written.push_back(std::move(path));
   }
   return written;

@@ -4,7 +4,8 @@
 //
 //   {"grid": [x, y, z], "function": "name",          (optional: the first public function)
 //    "args": [{"buffer": "x.bin", "out": true, "name": "X"},    paths from the file's folder
-//             {"scalar": "i32", "value": 5},          i1 … i64, u8 … u64, f16 or fp16, bf16, f32, f64
+//             {"scalar": "i32", "value": 5},          i1 … i64, u8 … u64, f16 or fp16, bf16, f32,
+//             f64
 //             {"descriptor": "q.bin", "shape": [64, 32], "strides": [32, 1], "padding": "nan"}],
 //    "reachable": [{"buffer": …}]}
 // A descriptor's sizes and strides, which the function has as arguments behind it, may be left out.
@@ -43,8 +44,9 @@ private:
     std::vector<std::int64_t> shape, strides;
     bool nan_padding = false;
   };
-  [[nodiscard]] Result<std::size_t> add_buffer(const std::filesystem::path& folder, const std::string& file,
-                                               const Json& entry, const std::string& where);
+  [[nodiscard]] Result<std::size_t> add_buffer(const std::filesystem::path& folder,
+                                               const std::string& file, const Json& entry,
+                                               const std::string& where);
   [[nodiscard]] BufferArgument argument_of(Buffer& buffer) const;
 
   std::string function_;

@@ -24,8 +24,9 @@ template <class T> struct Rows {
           if constexpr (static_cast<T>(0.5) != 0)
             out[j] = std::fma(x, row[j], out[j]);
           else
-            out[j] = static_cast<T>(static_cast<std::uint32_t>(out[j]) +
-                                    static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(row[j]));
+            out[j] =
+                static_cast<T>(static_cast<std::uint32_t>(out[j]) +
+                               static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(row[j]));
         }
       }
   }
@@ -57,7 +58,8 @@ HEBE_WIDE void tile(float* c, const float* a, const float* b, ProductShape s) {
   }
 }
 
-HEBE_WIDE void remaining_columns(float* c, const float* a, const float* b, std::size_t from, ProductShape s) {
+HEBE_WIDE void remaining_columns(float* c, const float* a, const float* b, std::size_t from,
+                                 ProductShape s) {
   for (std::size_t i = 0; i < s.m; ++i)
     for (std::size_t j = from; j < s.n; ++j) {
       float sum = c[i * s.n + j];
@@ -73,12 +75,24 @@ void tiles(float* c, const float* a, const float* b, ProductShape s) {
       float* to = c + i * s.n + j;
       const float* from = a + i * s.k;
       switch (s.m - i) {
-      case 1: tile<1>(to, from, b + j, s); break;
-      case 2: tile<2>(to, from, b + j, s); break;
-      case 3: tile<3>(to, from, b + j, s); break;
-      case 4: tile<4>(to, from, b + j, s); break;
-      case 5: tile<5>(to, from, b + j, s); break;
-      default: tile<kRows>(to, from, b + j, s); break;
+      case 1:
+        tile<1>(to, from, b + j, s);
+        break;
+      case 2:
+        tile<2>(to, from, b + j, s);
+        break;
+      case 3:
+        tile<3>(to, from, b + j, s);
+        break;
+      case 4:
+        tile<4>(to, from, b + j, s);
+        break;
+      case 5:
+        tile<5>(to, from, b + j, s);
+        break;
+      default:
+        tile<kRows>(to, from, b + j, s);
+        break;
       }
     }
   if (columns < s.n) remaining_columns(c, a, b, columns, s);

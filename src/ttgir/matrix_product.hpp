@@ -13,6 +13,7 @@ struct ProductShape {
 };
 void add_product(float* c, const float* a, const float* b, ProductShape shape);
 void add_product(double* c, const double* a, const double* b, ProductShape shape);
-void add_product(std::int32_t* c, const std::int32_t* a, const std::int32_t* b, ProductShape shape); ///< wraps
+void add_product(std::int32_t* c, const std::int32_t* a, const std::int32_t* b,
+                 ProductShape shape); ///< wraps
 
 } // namespace hebe::ttgir

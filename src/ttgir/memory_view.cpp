@@ -29,7 +29,8 @@ std::size_t MemdescType::elements() const {
 }
 
 std::optional<MemdescType> memdesc_type(const Value& value) {
-  if (!value.type || !value.type->is(Type::Kind::memdesc) || value.type->shape.size() > MemoryView::kMaxRank)
+  if (!value.type || !value.type->is(Type::Kind::memdesc) ||
+      value.type->shape.size() > MemoryView::kMaxRank)
     return std::nullopt;
   const auto format = memory_format(value.type->leaf());
   if (!format) return std::nullopt;
@@ -79,7 +80,8 @@ Lanes read_view(Program& program, const Lanes& memdesc, const MemoryFormat& form
   return out;
 }
 
-void write_view(Program& program, const Lanes& memdesc, const MemoryFormat& format, const Lanes& values) {
+void write_view(Program& program, const Lanes& memdesc, const MemoryFormat& format,
+                const Lanes& values) {
   const MemoryView& view = view_of(memdesc);
   const auto count = static_cast<std::size_t>(view.elements());
   std::byte* memory = memdesc.storage()->behind->bytes + view.offset;
@@ -87,7 +89,8 @@ void write_view(Program& program, const Lanes& memdesc, const MemoryFormat& form
   if (view.dense() && !values.uniform()) return format.encode(values.bytes(), memory, count);
   Lanes packed = program.dense(count * format.bytes);
   if (values.uniform())
-    for (std::size_t i = 0; i < count; ++i) format.encode(values.bytes(), packed.bytes() + i * format.bytes, 1);
+    for (std::size_t i = 0; i < count; ++i)
+      format.encode(values.bytes(), packed.bytes() + i * format.bytes, 1);
   else
     format.encode(values.bytes(), packed.bytes(), count);
   scatter_strided(memory, packed.bytes(), format.bytes, std::span(view.shape).first(view.rank),

@@ -32,6 +32,7 @@ struct MemdescType {
 [[nodiscard]] const MemoryView& view_of(const Lanes& memdesc);
 /// Dense lanes of everything in view.
 [[nodiscard]] Lanes read_view(Program& program, const Lanes& memdesc, const MemoryFormat& format);
-void write_view(Program& program, const Lanes& memdesc, const MemoryFormat& format, const Lanes& values);
+void write_view(Program& program, const Lanes& memdesc, const MemoryFormat& format,
+                const Lanes& values);
 
 } // namespace hebe::ttgir

@@ -3,8 +3,8 @@
 // guessed: an instruction, type or operand without a row here is refused by its text.
 //
 // Known: mov (also of pairs), add sub mul mad fma div min max neg abs, and or xor not shl shr lop3
-// prmt, setp selp, cvt between f16 bf16 f32 tf32 and the x2 forms of f16 and f8, and ex2 lg2 sin cos
-// tanh rcp sqrt rsqrt, whose approximations are computed as exactly as math.* is.
+// prmt, setp selp, cvt between f16 bf16 f32 tf32 and the x2 forms of f16 and f8, and ex2 lg2 sin
+// cos tanh rcp sqrt rsqrt, whose approximations are computed as exactly as math.* is.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,62 @@ namespace hebe::ttgir {
 
 class Ptx {
 public:
-  enum class Type : std::uint8_t { b16, b32, b64, s16, u16, s32, u32, s64, u64, f16, bf16, f16x2, bf16x2, f32, f64, tf32, e4m3x2, e5m2x2, pred };
+  enum class Type : std::uint8_t {
+    b16,
+    b32,
+    b64,
+    s16,
+    u16,
+    s32,
+    u32,
+    s64,
+    u64,
+    f16,
+    bf16,
+    f16x2,
+    bf16x2,
+    f32,
+    f64,
+    tf32,
+    e4m3x2,
+    e5m2x2,
+    pred
+  };
   enum class Do : std::uint8_t {
-    nothing, mov, pack, unpack, add, sub, mul, mul_hi, mad, fma, div, min, max, neg, abs, and_, or_, xor_, not_, shl, shr,
-    lop3, prmt, setp, selp, cvt, ex2, lg2, sin, cos, tanh, rcp, sqrt, rsqrt,
+    nothing,
+    mov,
+    pack,
+    unpack,
+    add,
+    sub,
+    mul,
+    mul_hi,
+    mad,
+    fma,
+    div,
+    min,
+    max,
+    neg,
+    abs,
+    and_,
+    or_,
+    xor_,
+    not_,
+    shl,
+    shr,
+    lop3,
+    prmt,
+    setp,
+    selp,
+    cvt,
+    ex2,
+    lg2,
+    sin,
+    cos,
+    tanh,
+    rcp,
+    sqrt,
+    rsqrt,
   };
   enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge };
   struct Operand {

@@ -16,10 +16,13 @@ using Do = Ptx::Do;
 
 std::optional<Type> type_named(std::string_view name) {
   constexpr std::pair<std::string_view, Type> names[] = {
-      {"b16", Type::b16}, {"b32", Type::b32}, {"b64", Type::b64}, {"s16", Type::s16}, {"u16", Type::u16},
-      {"s32", Type::s32}, {"u32", Type::u32}, {"s64", Type::s64}, {"u64", Type::u64}, {"f16", Type::f16},
-      {"bf16", Type::bf16}, {"f16x2", Type::f16x2}, {"bf16x2", Type::bf16x2}, {"f32", Type::f32}, {"f64", Type::f64},
-      {"tf32", Type::tf32}, {"e4m3x2", Type::e4m3x2}, {"e5m2x2", Type::e5m2x2}, {"pred", Type::pred}};
+      {"b16", Type::b16},       {"b32", Type::b32},       {"b64", Type::b64},
+      {"s16", Type::s16},       {"u16", Type::u16},       {"s32", Type::s32},
+      {"u32", Type::u32},       {"s64", Type::s64},       {"u64", Type::u64},
+      {"f16", Type::f16},       {"bf16", Type::bf16},     {"f16x2", Type::f16x2},
+      {"bf16x2", Type::bf16x2}, {"f32", Type::f32},       {"f64", Type::f64},
+      {"tf32", Type::tf32},     {"e4m3x2", Type::e4m3x2}, {"e5m2x2", Type::e5m2x2},
+      {"pred", Type::pred}};
   for (const auto& [text, type] : names)
     if (text == name) return type;
   return std::nullopt;
@@ -27,11 +30,14 @@ std::optional<Type> type_named(std::string_view name) {
 
 std::optional<Do> action_named(std::string_view name) {
   constexpr std::pair<std::string_view, Do> names[] = {
-      {"mov", Do::mov}, {"add", Do::add}, {"sub", Do::sub}, {"mul", Do::mul}, {"mad", Do::mad}, {"fma", Do::fma},
-      {"div", Do::div}, {"min", Do::min}, {"max", Do::max}, {"neg", Do::neg}, {"abs", Do::abs}, {"and", Do::and_},
-      {"or", Do::or_}, {"xor", Do::xor_}, {"not", Do::not_}, {"shl", Do::shl}, {"shr", Do::shr}, {"lop3", Do::lop3},
-      {"prmt", Do::prmt}, {"setp", Do::setp}, {"selp", Do::selp}, {"cvt", Do::cvt}, {"ex2", Do::ex2}, {"lg2", Do::lg2},
-      {"sin", Do::sin}, {"cos", Do::cos}, {"tanh", Do::tanh}, {"rcp", Do::rcp}, {"sqrt", Do::sqrt}, {"rsqrt", Do::rsqrt}};
+      {"mov", Do::mov},   {"add", Do::add},    {"sub", Do::sub},   {"mul", Do::mul},
+      {"mad", Do::mad},   {"fma", Do::fma},    {"div", Do::div},   {"min", Do::min},
+      {"max", Do::max},   {"neg", Do::neg},    {"abs", Do::abs},   {"and", Do::and_},
+      {"or", Do::or_},    {"xor", Do::xor_},   {"not", Do::not_},  {"shl", Do::shl},
+      {"shr", Do::shr},   {"lop3", Do::lop3},  {"prmt", Do::prmt}, {"setp", Do::setp},
+      {"selp", Do::selp}, {"cvt", Do::cvt},    {"ex2", Do::ex2},   {"lg2", Do::lg2},
+      {"sin", Do::sin},   {"cos", Do::cos},    {"tanh", Do::tanh}, {"rcp", Do::rcp},
+      {"sqrt", Do::sqrt}, {"rsqrt", Do::rsqrt}};
   for (const auto& [text, action] : names)
     if (text == name) return action;
   return std::nullopt;
@@ -46,12 +52,30 @@ std::optional<Ptx::Compare> compare_named(std::string_view name) {
 
 std::size_t inputs_of(Do what) {
   switch (what) {
-  case Do::mov: case Do::neg: case Do::abs: case Do::not_: case Do::ex2: case Do::lg2: case Do::sin: case Do::cos:
-  case Do::tanh: case Do::rcp: case Do::sqrt: case Do::rsqrt: return 1;
-  case Do::mad: case Do::fma: case Do::prmt: case Do::selp: return 3;
-  case Do::lop3: return 4;
-  case Do::cvt: return 0; // one, or two that become a pair
-  default: return 2;
+  case Do::mov:
+  case Do::neg:
+  case Do::abs:
+  case Do::not_:
+  case Do::ex2:
+  case Do::lg2:
+  case Do::sin:
+  case Do::cos:
+  case Do::tanh:
+  case Do::rcp:
+  case Do::sqrt:
+  case Do::rsqrt:
+    return 1;
+  case Do::mad:
+  case Do::fma:
+  case Do::prmt:
+  case Do::selp:
+    return 3;
+  case Do::lop3:
+    return 4;
+  case Do::cvt:
+    return 0; // one, or two that become a pair
+  default:
+    return 2;
   }
 }
 
@@ -73,7 +97,10 @@ std::vector<std::string_view> dotted(std::string_view text) {
 
 class PtxReader {
 public:
-  PtxReader(Ptx& ptx, std::size_t operands) : ptx_(ptx) { ptx_.registers_ = operands; operands_ = operands; }
+  PtxReader(Ptx& ptx, std::size_t operands) : ptx_(ptx) {
+    ptx_.registers_ = operands;
+    operands_ = operands;
+  }
 
   void read() {
     std::string_view rest = ptx_.text_;
@@ -121,11 +148,13 @@ private:
         made.what = Do::mul_hi;
       } else if (word == "rn" || word == "rz" || word == "rna" || word == "rni" || word == "rzi") {
         made.rounding = word;
-      } else if (word != "approx" && word != "ftz" && word != "full" && word != "lo" && word != "wrap") {
+      } else if (word != "approx" && word != "ftz" && word != "full" && word != "lo" &&
+                 word != "wrap") {
         throw Unknown(std::string(whole));
       }
     }
-    if (types.empty() || types.size() > (made.what == Do::cvt ? 2U : 1U)) throw Unknown(std::string(whole));
+    if (types.empty() || types.size() > (made.what == Do::cvt ? 2U : 1U))
+      throw Unknown(std::string(whole));
     made.type = types[0];
     made.from = types.back();
     operands(made, text, whole);
@@ -139,9 +168,11 @@ private:
       auto& list = i == 0 ? made.to : made.in;
       const bool braces = part.starts_with('{') && part.ends_with('}');
       if (braces) {
-        if (made.what != Do::mov && made.what != Do::pack && made.what != Do::unpack) throw Unknown(std::string(whole));
+        if (made.what != Do::mov && made.what != Do::pack && made.what != Do::unpack)
+          throw Unknown(std::string(whole));
         made.what = i == 0 ? Do::unpack : Do::pack;
-        for (const auto each : parts_of(part.substr(1, part.size() - 2))) list.push_back(operand(each, Type::b16, i == 0));
+        for (const auto each : parts_of(part.substr(1, part.size() - 2)))
+          list.push_back(operand(each, Type::b16, i == 0));
         continue;
       }
       // setp writes two predicates for the halves of a pair: p|q.
@@ -149,15 +180,16 @@ private:
         list.push_back(operand(trimmed(part.substr(0, bar)), Type::pred, true));
         part = trimmed(part.substr(bar + 1));
       }
-      const Type type = made.what == Do::cvt && i > 0 ? made.from
+      const Type type = made.what == Do::cvt && i > 0                              ? made.from
                         : (made.what == Do::shl || made.what == Do::shr) && i == 2 ? Type::u32
                                                                                    : made.type;
       list.push_back(operand(part, type, i == 0));
     }
     const std::size_t wanted = inputs_of(made.what);
     const bool fits = made.what == Do::cvt ? made.in.size() == 1 || made.in.size() == 2
-                      : made.what == Do::pack || made.what == Do::unpack ? !made.to.empty() && !made.in.empty()
-                                                                         : made.in.size() == wanted;
+                      : made.what == Do::pack || made.what == Do::unpack
+                          ? !made.to.empty() && !made.in.empty()
+                          : made.in.size() == wanted;
     if (made.to.empty() || !fits) throw Unknown(std::string(whole));
   }
 
@@ -174,7 +206,8 @@ private:
       int count = 0;
       std::from_chars(name.data() + open + 1, name.data() + name.size(), count);
       if (count <= 0 || count > 256) throw Unknown(std::string(text));
-      for (int i = 0; i < count; ++i) names_[std::string(name.substr(0, open)) + std::to_string(i)] = next();
+      for (int i = 0; i < count; ++i)
+        names_[std::string(name.substr(0, open)) + std::to_string(i)] = next();
     }
   }
   std::int32_t next() { return static_cast<std::int32_t>(ptx_.registers_++); }
@@ -191,16 +224,19 @@ private:
   }
 
   Ptx::Operand operand(std::string_view text, Type type, bool written) {
-    if (!text.empty() && ((text[0] >= '0' && text[0] <= '9') || text[0] == '-') && !written) return {-1, constant(text, type)};
+    if (!text.empty() && ((text[0] >= '0' && text[0] <= '9') || text[0] == '-') && !written)
+      return {-1, constant(text, type)};
     return {register_named(text), 0};
   }
 
   static std::uint64_t constant(std::string_view text, Type type) {
     const std::string whole(text);
-    const bool single = text.starts_with("0f") || text.starts_with("0F"), twice = text.starts_with("0d") || text.starts_with("0D");
+    const bool single = text.starts_with("0f") || text.starts_with("0F"),
+               twice = text.starts_with("0d") || text.starts_with("0D");
     std::uint64_t bits = 0;
     if (single || twice || text.starts_with("0x") || text.starts_with("0X")) {
-      const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+      const auto [end, error] =
+          std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
       if (error != std::errc() || end != text.data() + text.size()) throw Unknown(whole);
       return bits;
     }

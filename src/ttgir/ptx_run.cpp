@@ -15,10 +15,23 @@ using U64 = std::uint64_t;
 
 unsigned width_of(Type type) {
   switch (type) {
-  case Type::b16: case Type::s16: case Type::u16: case Type::f16: case Type::bf16: case Type::e4m3x2: case Type::e5m2x2: return 16;
-  case Type::b64: case Type::s64: case Type::u64: case Type::f64: return 64;
-  case Type::pred: return 1;
-  default: return 32;
+  case Type::b16:
+  case Type::s16:
+  case Type::u16:
+  case Type::f16:
+  case Type::bf16:
+  case Type::e4m3x2:
+  case Type::e5m2x2:
+    return 16;
+  case Type::b64:
+  case Type::s64:
+  case Type::u64:
+  case Type::f64:
+    return 64;
+  case Type::pred:
+    return 1;
+  default:
+    return 32;
   }
 }
 U64 cut(U64 value, unsigned width) { return width == 64 ? value : value & ((U64{1} << width) - 1); }
@@ -27,14 +40,20 @@ std::int64_t extended(U64 value, unsigned width) {
 }
 bool is_signed(Type t) { return t == Type::s16 || t == Type::s32 || t == Type::s64; }
 bool pair(Type t) { return t == Type::f16x2 || t == Type::bf16x2; }
-bool floating(Type t) { return t == Type::f16 || t == Type::bf16 || t == Type::f32 || t == Type::f64 || t == Type::tf32; }
+bool floating(Type t) {
+  return t == Type::f16 || t == Type::bf16 || t == Type::f32 || t == Type::f64 || t == Type::tf32;
+}
 Type half_of(Type t) { return t == Type::f16x2 ? Type::f16 : Type::bf16; }
 Scalar scalar_of(Type t) {
   switch (t) {
-  case Type::f16: return Scalar::f16;
-  case Type::bf16: return Scalar::bf16;
-  case Type::tf32: return Scalar::tf32;
-  default: return Scalar::f32;
+  case Type::f16:
+    return Scalar::f16;
+  case Type::bf16:
+    return Scalar::bf16;
+  case Type::tf32:
+    return Scalar::tf32;
+  default:
+    return Scalar::f32;
   }
 }
 
@@ -59,32 +78,51 @@ U64 bits_of_value(double value, Type type, Rounding rounding = Rounding::nearest
 
 double float_result(Do what, double a, double b, double c) {
   switch (what) {
-  case Do::add: return a + b;
-  case Do::sub: return a - b;
-  case Do::mul: return a * b;
+  case Do::add:
+    return a + b;
+  case Do::sub:
+    return a - b;
+  case Do::mul:
+    return a * b;
   case Do::fma:
-  case Do::mad: return std::fma(a, b, c);
-  case Do::div: return a / b;
-  case Do::min: return a != a ? b : b != b ? a : a < b || (a == b && std::signbit(a)) ? a : b;
-  case Do::max: return a != a ? b : b != b ? a : a > b || (a == b && std::signbit(b)) ? a : b;
-  case Do::neg: return -a;
-  case Do::abs: return std::abs(a);
-  case Do::ex2: return std::exp2(a);
-  case Do::lg2: return std::log2(a);
-  case Do::sin: return std::sin(a);
-  case Do::cos: return std::cos(a);
-  case Do::tanh: return std::tanh(a);
-  case Do::rcp: return 1 / a;
-  case Do::sqrt: return std::sqrt(a);
-  case Do::rsqrt: return 1 / std::sqrt(a);
-  default: return a;
+  case Do::mad:
+    return std::fma(a, b, c);
+  case Do::div:
+    return a / b;
+  case Do::min:
+    return a != a ? b : b != b ? a : a < b || (a == b && std::signbit(a)) ? a : b;
+  case Do::max:
+    return a != a ? b : b != b ? a : a > b || (a == b && std::signbit(b)) ? a : b;
+  case Do::neg:
+    return -a;
+  case Do::abs:
+    return std::abs(a);
+  case Do::ex2:
+    return std::exp2(a);
+  case Do::lg2:
+    return std::log2(a);
+  case Do::sin:
+    return std::sin(a);
+  case Do::cos:
+    return std::cos(a);
+  case Do::tanh:
+    return std::tanh(a);
+  case Do::rcp:
+    return 1 / a;
+  case Do::sqrt:
+    return std::sqrt(a);
+  case Do::rsqrt:
+    return 1 / std::sqrt(a);
+  default:
+    return a;
   }
 }
 /// f32's own rounding of a sum: double would round twice.
 U64 float_bits(Do what, Type type, U64 a, U64 b, U64 c) {
   const double x = value_of(a, type), y = value_of(b, type), z = value_of(c, type);
   if (type == Type::f32 && (what == Do::fma || what == Do::mad))
-    return std::bit_cast<std::uint32_t>(std::fma(static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)));
+    return std::bit_cast<std::uint32_t>(
+        std::fma(static_cast<float>(x), static_cast<float>(y), static_cast<float>(z)));
   return bits_of_value(float_result(what, x, y, z), type);
 }
 
@@ -113,48 +151,73 @@ U64 integer_bits(Do what, Type type, U64 a, U64 b, U64 c) {
   const U64 ub = cut(b, width);
   __extension__ using Wide = __int128;
   switch (what) {
-  case Do::mov: return a;
-  case Do::add: return a + b;
-  case Do::sub: return a - b;
-  case Do::mul: return a * b;
+  case Do::mov:
+    return a;
+  case Do::add:
+    return a + b;
+  case Do::sub:
+    return a - b;
+  case Do::mul:
+    return a * b;
   case Do::mul_hi:
-    return static_cast<U64>((is_signed(type) ? static_cast<Wide>(sa) * sb : static_cast<Wide>(a) * static_cast<Wide>(ub)) >> width);
-  case Do::mad: return a * b + c;
+    return static_cast<U64>((is_signed(type) ? static_cast<Wide>(sa) * sb
+                                             : static_cast<Wide>(a) * static_cast<Wide>(ub)) >>
+                            width);
+  case Do::mad:
+    return a * b + c;
   case Do::div:
     if (ub == 0) return ~U64{0};
     return is_signed(type) ? (sb == -1 ? 0 - a : static_cast<U64>(sa / sb)) : a / ub;
-  case Do::min: return is_signed(type) ? (sa < sb ? a : ub) : std::min(a, ub);
-  case Do::max: return is_signed(type) ? (sa > sb ? a : ub) : std::max(a, ub);
-  case Do::neg: return 0 - a;
-  case Do::abs: return sa < 0 ? 0 - a : a;
-  case Do::and_: return a & b;
-  case Do::or_: return a | b;
-  case Do::xor_: return a ^ b;
-  case Do::not_: return ~a;
-  case Do::shl: return cut(b, 32) >= width ? 0 : a << cut(b, 32);
+  case Do::min:
+    return is_signed(type) ? (sa < sb ? a : ub) : std::min(a, ub);
+  case Do::max:
+    return is_signed(type) ? (sa > sb ? a : ub) : std::max(a, ub);
+  case Do::neg:
+    return 0 - a;
+  case Do::abs:
+    return sa < 0 ? 0 - a : a;
+  case Do::and_:
+    return a & b;
+  case Do::or_:
+    return a | b;
+  case Do::xor_:
+    return a ^ b;
+  case Do::not_:
+    return ~a;
+  case Do::shl:
+    return cut(b, 32) >= width ? 0 : a << cut(b, 32);
   case Do::shr:
     if (is_signed(type)) return static_cast<U64>(sa >> std::min<U64>(cut(b, 32), width - 1));
     return cut(b, 32) >= width ? 0 : a >> cut(b, 32);
-  case Do::prmt: return permuted(a, b, c);
-  default: return a;
+  case Do::prmt:
+    return permuted(a, b, c);
+  default:
+    return a;
   }
 }
 
 bool compared(Ptx::Compare compare, Type type, U64 a, U64 b) {
   const auto decide = [&](auto x, auto y) {
     switch (compare) {
-    case Ptx::Compare::eq: return x == y;
-    case Ptx::Compare::ne: return x != y && x == x && y == y;
-    case Ptx::Compare::lt: return x < y;
-    case Ptx::Compare::le: return x <= y;
-    case Ptx::Compare::gt: return x > y;
-    case Ptx::Compare::ge: return x >= y;
+    case Ptx::Compare::eq:
+      return x == y;
+    case Ptx::Compare::ne:
+      return x != y && x == x && y == y;
+    case Ptx::Compare::lt:
+      return x < y;
+    case Ptx::Compare::le:
+      return x <= y;
+    case Ptx::Compare::gt:
+      return x > y;
+    case Ptx::Compare::ge:
+      return x >= y;
     }
     return false;
   };
   if (floating(type)) return decide(value_of(a, type), value_of(b, type));
   const unsigned width = width_of(type);
-  if (is_signed(type)) return decide(extended(cut(a, width), width), extended(cut(b, width), width));
+  if (is_signed(type))
+    return decide(extended(cut(a, width), width), extended(cut(b, width), width));
   return decide(cut(a, width), cut(b, width));
 }
 
@@ -175,25 +238,40 @@ U64 eight_bits(Type type, U64 bits, bool decode) { // one f8 value to f32 bits, 
 }
 
 U64 converted(const Ptx::Instruction& i, U64 a, U64 b) {
-  const bool to_f8 = i.type == Type::e4m3x2 || i.type == Type::e5m2x2, from_f8 = i.from == Type::e4m3x2 || i.from == Type::e5m2x2;
-  const auto f32_of = [](U64 bits, Type type) { return U64{std::bit_cast<std::uint32_t>(static_cast<float>(value_of(bits, type)))}; };
+  const bool to_f8 = i.type == Type::e4m3x2 || i.type == Type::e5m2x2,
+             from_f8 = i.from == Type::e4m3x2 || i.from == Type::e5m2x2;
+  const auto f32_of = [](U64 bits, Type type) {
+    return U64{std::bit_cast<std::uint32_t>(static_cast<float>(value_of(bits, type)))};
+  };
   if (from_f8)
     return bits_of_value(value_of(eight_bits(i.from, a & 0xff, true), Type::f32), Type::f16) |
-           bits_of_value(value_of(eight_bits(i.from, a >> 8 & 0xff, true), Type::f32), Type::f16) << 16;
+           bits_of_value(value_of(eight_bits(i.from, a >> 8 & 0xff, true), Type::f32), Type::f16)
+               << 16;
   if (to_f8 && i.from == Type::f16x2)
-    return eight_bits(i.type, f32_of(a & 0xffff, Type::f16), false) | eight_bits(i.type, f32_of(a >> 16 & 0xffff, Type::f16), false) << 8;
-  if (to_f8) return eight_bits(i.type, b, false) | eight_bits(i.type, a, false) << 8; // the first operand is the high half
-  if (pair(i.type)) return bits_of_value(value_of(b, i.from), half_of(i.type)) | bits_of_value(value_of(a, i.from), half_of(i.type)) << 16;
-  const Rounding rounding = i.rounding == "rz" ? Rounding::toward_zero : i.rounding == "rna" ? Rounding::nearest_away : Rounding::nearest_even;
+    return eight_bits(i.type, f32_of(a & 0xffff, Type::f16), false) |
+           eight_bits(i.type, f32_of(a >> 16 & 0xffff, Type::f16), false) << 8;
+  if (to_f8)
+    return eight_bits(i.type, b, false) | eight_bits(i.type, a, false)
+                                              << 8; // the first operand is the high half
+  if (pair(i.type))
+    return bits_of_value(value_of(b, i.from), half_of(i.type)) |
+           bits_of_value(value_of(a, i.from), half_of(i.type)) << 16;
+  const Rounding rounding = i.rounding == "rz"    ? Rounding::toward_zero
+                            : i.rounding == "rna" ? Rounding::nearest_away
+                                                  : Rounding::nearest_even;
   return bits_of_value(value_of(a, i.from), i.type, rounding);
 }
 
 U64 result_of(const Ptx::Instruction& i, U64 a, U64 b, U64 c, U64 d) {
   switch (i.what) {
-  case Do::lop3: return logic(a, b, c, d);
-  case Do::selp: return (c & 1) ? a : b;
-  case Do::cvt: return converted(i, a, b);
-  default: break;
+  case Do::lop3:
+    return logic(a, b, c, d);
+  case Do::selp:
+    return (c & 1) ? a : b;
+  case Do::cvt:
+    return converted(i, a, b);
+  default:
+    break;
   }
   const bool moves = i.what == Do::mov;
   if (pair(i.type) && !moves) {
@@ -217,7 +295,8 @@ void Ptx::run(std::uint64_t* registers) const {
       if (i.to.size() == 2) {
         const Type half = half_of(i.type);
         registers[i.to[0].reg] = compared(i.compare, half, in(0) & 0xffff, in(1) & 0xffff);
-        registers[i.to[1].reg] = compared(i.compare, half, in(0) >> 16 & 0xffff, in(1) >> 16 & 0xffff);
+        registers[i.to[1].reg] =
+            compared(i.compare, half, in(0) >> 16 & 0xffff, in(1) >> 16 & 0xffff);
       } else {
         registers[i.to[0].reg] = compared(i.compare, i.type, in(0), in(1));
       }
@@ -232,10 +311,13 @@ void Ptx::run(std::uint64_t* registers) const {
     case Do::unpack: {
       const unsigned width = width_of(i.type) / static_cast<unsigned>(i.to.size());
       const U64 all = in(0);
-      for (std::size_t k = 0; k < i.to.size(); ++k) registers[i.to[k].reg] = cut(all >> (width * k), width);
+      for (std::size_t k = 0; k < i.to.size(); ++k)
+        registers[i.to[k].reg] = cut(all >> (width * k), width);
       break;
     }
-    default: registers[i.to[0].reg] = cut(result_of(i, in(0), in(1), in(2), in(3)), width_of(i.type)); break;
+    default:
+      registers[i.to[0].reg] = cut(result_of(i, in(0), in(1), in(2), in(3)), width_of(i.type));
+      break;
     }
   }
 }

@@ -9,8 +9,8 @@ namespace hebe::ttgir {
 namespace {
 
 enum class Special : std::uint8_t {
-  ieee,       // infinities and NaNs at the top exponent
-  finite_nan, // no infinity; NaN is all ones (f8E4M3FN)
+  ieee,          // infinities and NaNs at the top exponent
+  finite_nan,    // no infinity; NaN is all ones (f8E4M3FN)
   unsigned_zero, // no infinity, no -0: its pattern is the NaN (…FNUZ)
 };
 
@@ -25,7 +25,8 @@ template <unsigned Bits, unsigned Mantissa, int Bias, Special Kind> struct Forma
   // The largest finite value, as float bits.
   static constexpr std::uint32_t largest() {
     const int top = (1 << exponent_bits) - 1 - Bias - (Kind == Special::ieee ? 1 : 0);
-    const std::uint32_t fraction = (Kind == Special::finite_nan ? (1U << Mantissa) - 2 : (1U << Mantissa) - 1);
+    const std::uint32_t fraction =
+        (Kind == Special::finite_nan ? (1U << Mantissa) - 2 : (1U << Mantissa) - 1);
     return static_cast<std::uint32_t>(top + 127) << 23 | fraction << shift;
   }
 };
@@ -63,11 +64,14 @@ template <class F, Rounding R> struct Round {
       float small = 0;
       if constexpr (R == Rounding::toward_zero) {
         const float clipped = a < kInfinity && magnitude < 1.0F ? magnitude : 0.0F;
-        small = static_cast<float>(static_cast<std::int32_t>(clipped * power<-step>())) * power<step>();
+        small =
+            static_cast<float>(static_cast<std::int32_t>(clipped * power<-step>())) * power<step>();
       } else {
         small = (magnitude + power<step + 23>()) - power<step + 23>();
       }
-      r = a < std::bit_cast<std::uint32_t>(power<F::smallest>()) ? std::bit_cast<std::uint32_t>(small) : r;
+      r = a < std::bit_cast<std::uint32_t>(power<F::smallest>())
+              ? std::bit_cast<std::uint32_t>(small)
+              : r;
     }
     constexpr std::uint32_t beyond = F::special == Special::ieee ? kInfinity : kInfinity | kQuiet;
     if constexpr (R == Rounding::saturate)
@@ -96,12 +100,14 @@ template <class F> HEBE_LANES std::uint32_t bits_of_value(float value) {
     constexpr int step = F::smallest - static_cast<int>(F::mantissa);
     const float magnitude = std::bit_cast<float>(a);
     const float clipped = magnitude < 1.0F ? magnitude : 0.0F; // what is not small is not used
-    const auto small = static_cast<std::uint32_t>(static_cast<std::int32_t>(clipped * power<-step>()));
+    const auto small =
+        static_cast<std::uint32_t>(static_cast<std::int32_t>(clipped * power<-step>()));
     r = a < std::bit_cast<std::uint32_t>(power<F::smallest>()) ? small : r;
   }
   if constexpr (F::special == Special::ieee) {
     const std::uint32_t payload = (a >> F::shift) & ((1U << F::mantissa) - 1);
-    const std::uint32_t nan = top << F::mantissa | (payload == 0 ? 1U << (F::mantissa - 1) : payload);
+    const std::uint32_t nan =
+        top << F::mantissa | (payload == 0 ? 1U << (F::mantissa - 1) : payload);
     r = a > kInfinity ? nan : a == kInfinity ? top << F::mantissa : r;
     return sign | r;
   } else if constexpr (F::special == Special::finite_nan) {
@@ -197,10 +203,14 @@ void truth_in(const std::byte* memory, void* lanes, std::size_t count) {
 
 template <class F> RoundLanes rounding_in(Rounding rounding) {
   switch (rounding) {
-  case Rounding::nearest_even: return fitting<Round<F, Rounding::nearest_even>>();
-  case Rounding::saturate: return fitting<Round<F, Rounding::saturate>>();
-  case Rounding::toward_zero: return fitting<Round<F, Rounding::toward_zero>>();
-  case Rounding::nearest_away: break;
+  case Rounding::nearest_even:
+    return fitting<Round<F, Rounding::nearest_even>>();
+  case Rounding::saturate:
+    return fitting<Round<F, Rounding::saturate>>();
+  case Rounding::toward_zero:
+    return fitting<Round<F, Rounding::toward_zero>>();
+  case Rounding::nearest_away:
+    break;
   }
   if constexpr (F::wide_exponent) return fitting<Round<F, Rounding::nearest_away>>();
   return nullptr;
@@ -210,18 +220,26 @@ template <class F> RoundLanes rounding_in(Rounding rounding) {
 
 std::optional<Lane> lane_of(Scalar scalar) {
   switch (scalar) {
-  case Scalar::i1: return Lane::b1;
-  case Scalar::i8: return Lane::i8;
-  case Scalar::i16: return Lane::i16;
-  case Scalar::i32: return Lane::i32;
+  case Scalar::i1:
+    return Lane::b1;
+  case Scalar::i8:
+    return Lane::i8;
+  case Scalar::i16:
+    return Lane::i16;
+  case Scalar::i32:
+    return Lane::i32;
   case Scalar::i64:
-  case Scalar::index: return Lane::i64;
-  case Scalar::f64: return Lane::f64;
+  case Scalar::index:
+    return Lane::i64;
+  case Scalar::f64:
+    return Lane::f64;
   case Scalar::none:
   case Scalar::i4:
   case Scalar::i128:
-  case Scalar::f4e2m1: return std::nullopt;
-  default: return Lane::f32;
+  case Scalar::f4e2m1:
+    return std::nullopt;
+  default:
+    return Lane::f32;
   }
 }
 
@@ -231,61 +249,97 @@ bool narrow(Scalar scalar) {
 
 Decode decoder(Scalar scalar) {
   switch (scalar) {
-  case Scalar::i1: return &truth_in;
-  case Scalar::i8: return &copy_in<1>;
-  case Scalar::i16: return &copy_in<2>;
+  case Scalar::i1:
+    return &truth_in;
+  case Scalar::i8:
+    return &copy_in<1>;
+  case Scalar::i16:
+    return &copy_in<2>;
   case Scalar::i32:
   case Scalar::tf32:
-  case Scalar::f32: return &copy_in<4>;
+  case Scalar::f32:
+    return &copy_in<4>;
   case Scalar::i64:
   case Scalar::index:
-  case Scalar::f64: return &copy_in<8>;
-  case Scalar::f16: return fitting<Coding<F16, std::uint16_t>::In>();
-  case Scalar::bf16: return fitting<Coding<BF16, std::uint16_t>::In>();
-  case Scalar::f8e5m2: return fitting<Coding<F8E5M2, std::uint8_t>::In>();
-  case Scalar::f8e4m3: return fitting<Coding<F8E4M3, std::uint8_t>::In>();
-  case Scalar::f8e4m3fnuz: return fitting<Coding<F8E4M3FNUZ, std::uint8_t>::In>();
-  case Scalar::f8e5m2fnuz: return fitting<Coding<F8E5M2FNUZ, std::uint8_t>::In>();
-  case Scalar::f8e4m3b11fnuz: return fitting<Coding<F8E4M3B11, std::uint8_t>::In>();
-  case Scalar::f8e8m0: return &ScaleIn::run;
-  default: return nullptr;
+  case Scalar::f64:
+    return &copy_in<8>;
+  case Scalar::f16:
+    return fitting<Coding<F16, std::uint16_t>::In>();
+  case Scalar::bf16:
+    return fitting<Coding<BF16, std::uint16_t>::In>();
+  case Scalar::f8e5m2:
+    return fitting<Coding<F8E5M2, std::uint8_t>::In>();
+  case Scalar::f8e4m3:
+    return fitting<Coding<F8E4M3, std::uint8_t>::In>();
+  case Scalar::f8e4m3fnuz:
+    return fitting<Coding<F8E4M3FNUZ, std::uint8_t>::In>();
+  case Scalar::f8e5m2fnuz:
+    return fitting<Coding<F8E5M2FNUZ, std::uint8_t>::In>();
+  case Scalar::f8e4m3b11fnuz:
+    return fitting<Coding<F8E4M3B11, std::uint8_t>::In>();
+  case Scalar::f8e8m0:
+    return &ScaleIn::run;
+  default:
+    return nullptr;
   }
 }
 
 Encode encoder(Scalar scalar) {
   switch (scalar) {
   case Scalar::i1:
-  case Scalar::i8: return &copy_out<1>;
-  case Scalar::i16: return &copy_out<2>;
+  case Scalar::i8:
+    return &copy_out<1>;
+  case Scalar::i16:
+    return &copy_out<2>;
   case Scalar::i32:
   case Scalar::tf32:
-  case Scalar::f32: return &copy_out<4>;
+  case Scalar::f32:
+    return &copy_out<4>;
   case Scalar::i64:
   case Scalar::index:
-  case Scalar::f64: return &copy_out<8>;
-  case Scalar::f16: return fitting<Coding<F16, std::uint16_t>::Out>();
-  case Scalar::bf16: return fitting<Coding<BF16, std::uint16_t>::Out>();
-  case Scalar::f8e5m2: return fitting<Coding<F8E5M2, std::uint8_t>::Out>();
-  case Scalar::f8e4m3: return fitting<Coding<F8E4M3, std::uint8_t>::Out>();
-  case Scalar::f8e4m3fnuz: return fitting<Coding<F8E4M3FNUZ, std::uint8_t>::Out>();
-  case Scalar::f8e5m2fnuz: return fitting<Coding<F8E5M2FNUZ, std::uint8_t>::Out>();
-  case Scalar::f8e4m3b11fnuz: return fitting<Coding<F8E4M3B11, std::uint8_t>::Out>();
-  case Scalar::f8e8m0: return &ScaleOut::run;
-  default: return nullptr;
+  case Scalar::f64:
+    return &copy_out<8>;
+  case Scalar::f16:
+    return fitting<Coding<F16, std::uint16_t>::Out>();
+  case Scalar::bf16:
+    return fitting<Coding<BF16, std::uint16_t>::Out>();
+  case Scalar::f8e5m2:
+    return fitting<Coding<F8E5M2, std::uint8_t>::Out>();
+  case Scalar::f8e4m3:
+    return fitting<Coding<F8E4M3, std::uint8_t>::Out>();
+  case Scalar::f8e4m3fnuz:
+    return fitting<Coding<F8E4M3FNUZ, std::uint8_t>::Out>();
+  case Scalar::f8e5m2fnuz:
+    return fitting<Coding<F8E5M2FNUZ, std::uint8_t>::Out>();
+  case Scalar::f8e4m3b11fnuz:
+    return fitting<Coding<F8E4M3B11, std::uint8_t>::Out>();
+  case Scalar::f8e8m0:
+    return &ScaleOut::run;
+  default:
+    return nullptr;
   }
 }
 
 RoundLanes rounding_to(Scalar scalar, Rounding rounding) {
   switch (scalar) {
-  case Scalar::f16: return rounding_in<F16>(rounding);
-  case Scalar::bf16: return rounding_in<BF16>(rounding);
-  case Scalar::tf32: return rounding_in<TF32>(rounding);
-  case Scalar::f8e5m2: return rounding_in<F8E5M2>(rounding);
-  case Scalar::f8e4m3: return rounding_in<F8E4M3>(rounding);
-  case Scalar::f8e4m3fnuz: return rounding_in<F8E4M3FNUZ>(rounding);
-  case Scalar::f8e5m2fnuz: return rounding_in<F8E5M2FNUZ>(rounding);
-  case Scalar::f8e4m3b11fnuz: return rounding_in<F8E4M3B11>(rounding);
-  default: return nullptr;
+  case Scalar::f16:
+    return rounding_in<F16>(rounding);
+  case Scalar::bf16:
+    return rounding_in<BF16>(rounding);
+  case Scalar::tf32:
+    return rounding_in<TF32>(rounding);
+  case Scalar::f8e5m2:
+    return rounding_in<F8E5M2>(rounding);
+  case Scalar::f8e4m3:
+    return rounding_in<F8E4M3>(rounding);
+  case Scalar::f8e4m3fnuz:
+    return rounding_in<F8E4M3FNUZ>(rounding);
+  case Scalar::f8e5m2fnuz:
+    return rounding_in<F8E5M2FNUZ>(rounding);
+  case Scalar::f8e4m3b11fnuz:
+    return rounding_in<F8E4M3B11>(rounding);
+  default:
+    return nullptr;
   }
 }
 

@@ -1,7 +1,7 @@
 // Number formats: bytes in memory, values in lanes, rounding. In: one of the two; out: the other. A
 // lane is a float for every format up to f32 (so f16 lanes hold floats that f16 can represent), the
-// C++ type of the width for integers and f64, and one byte for i1. Invariant: decode and encode give
-// every bit pattern of every format back, NaNs too.
+// C++ type of the width for integers and f64, and one byte for i1. Invariant: decode and encode
+// give every bit pattern of every format back, NaNs too.
 #pragma once
 
 #include "ttgir/type.hpp"

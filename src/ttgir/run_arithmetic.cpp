@@ -1,5 +1,5 @@
-// arith.* on integers and floats, comparisons, select. In: operations; out: instructions whose loops
-// the compiler vectorises. Invariant: no element's result depends on another's.
+// arith.* on integers and floats, comparisons, select. In: operations; out: instructions whose
+// loops the compiler vectorises. Invariant: no element's result depends on another's.
 #include "ttgir/run_lanewise.hpp"
 
 #include <cmath>
@@ -20,7 +20,8 @@ template <class T> using WideUnsigned = std::conditional_t<sizeof(T) == 8, UInt1
 #define HEBE_INTEGER(name, expression)                                                             \
   struct name {                                                                                    \
     template <class T> HEBE_LANES T of(T a, T b) {                                                 \
-      [[maybe_unused]] const auto ua = static_cast<Unsigned<T>>(a), ub = static_cast<Unsigned<T>>(b); \
+      [[maybe_unused]] const auto ua = static_cast<Unsigned<T>>(a),                                \
+                                  ub = static_cast<Unsigned<T>>(b);                                \
       [[maybe_unused]] constexpr unsigned width = sizeof(T) * 8;                                   \
       return static_cast<T>(expression);                                                           \
     }                                                                                              \
@@ -30,7 +31,7 @@ template <class T> using WideUnsigned = std::conditional_t<sizeof(T) == 8, UInt1
 HEBE_INTEGER(Add, HEBE_WRAP(+))
 HEBE_INTEGER(Subtract, HEBE_WRAP(-))
 HEBE_INTEGER(Multiply, HEBE_WRAP(*))
-HEBE_INTEGER(And, ua & ub)
+HEBE_INTEGER(And, ua& ub)
 HEBE_INTEGER(Or, ua | ub)
 HEBE_INTEGER(Xor, ua ^ ub)
 HEBE_INTEGER(ShiftLeft, ub >= width ? 0 : static_cast<std::uint64_t>(ua) << (ub % width))
@@ -40,11 +41,13 @@ HEBE_INTEGER(Minimum, a < b ? a : b)
 HEBE_INTEGER(Maximum, a > b ? a : b)
 HEBE_INTEGER(MinimumUnsigned, ua < ub ? ua : ub)
 HEBE_INTEGER(MaximumUnsigned, ua > ub ? ua : ub)
-HEBE_INTEGER(MultiplyHigh, (static_cast<WideUnsigned<T>>(ua) * static_cast<WideUnsigned<T>>(ub)) >> width)
+HEBE_INTEGER(MultiplyHigh,
+             (static_cast<WideUnsigned<T>>(ua) * static_cast<WideUnsigned<T>>(ub)) >> width)
 HEBE_INTEGER(MultiplyHighSigned, (static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) >> width)
 HEBE_INTEGER(DivideUnsigned, ub == 0 ? std::numeric_limits<Unsigned<T>>::max() : ua / ub)
 HEBE_INTEGER(RemainderUnsigned, ub == 0 ? ua : ua % ub)
-HEBE_INTEGER(CeilUnsigned, ub == 0 ? std::numeric_limits<Unsigned<T>>::max() : ua / ub + (ua % ub != 0))
+HEBE_INTEGER(CeilUnsigned,
+             ub == 0 ? std::numeric_limits<Unsigned<T>>::max() : ua / ub + (ua % ub != 0))
 #undef HEBE_WRAP
 #undef HEBE_INTEGER
 
@@ -75,18 +78,32 @@ struct FloorDivide {
   }
 };
 
-struct AddFloat { template <class T> HEBE_LANES T of(T a, T b) { return a + b; } };
-struct SubtractFloat { template <class T> HEBE_LANES T of(T a, T b) { return a - b; } };
-struct MultiplyFloat { template <class T> HEBE_LANES T of(T a, T b) { return a * b; } };
-struct DivideFloat { template <class T> HEBE_LANES T of(T a, T b) { return a / b; } };
-struct RemainderFloat { template <class T> HEBE_LANES T of(T a, T b) { return std::fmod(a, b); } };
+struct AddFloat {
+  template <class T> HEBE_LANES T of(T a, T b) { return a + b; }
+};
+struct SubtractFloat {
+  template <class T> HEBE_LANES T of(T a, T b) { return a - b; }
+};
+struct MultiplyFloat {
+  template <class T> HEBE_LANES T of(T a, T b) { return a * b; }
+};
+struct DivideFloat {
+  template <class T> HEBE_LANES T of(T a, T b) { return a / b; }
+};
+struct RemainderFloat {
+  template <class T> HEBE_LANES T of(T a, T b) { return std::fmod(a, b); }
+};
 template <class T> HEBE_LANES bool negative(T a) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   return std::bit_cast<Bits>(a) < 0;
 }
 // PTX min and max: -0 is less than +0. maxnum: the number where the other is NaN.
-template <class T> HEBE_LANES T larger(T a, T b) { return a > b ? a : b > a ? b : negative(a) ? b : a; }
-template <class T> HEBE_LANES T smaller(T a, T b) { return a < b ? a : b < a ? b : negative(a) ? a : b; }
+template <class T> HEBE_LANES T larger(T a, T b) {
+  return a > b ? a : b > a ? b : negative(a) ? b : a;
+}
+template <class T> HEBE_LANES T smaller(T a, T b) {
+  return a < b ? a : b < a ? b : negative(a) ? a : b;
+}
 struct MaximumNumber {
   template <class T> HEBE_LANES T of(T a, T b) { return a != a ? b : b != b ? a : larger(a, b); }
 };
@@ -99,7 +116,9 @@ struct MaximumFloat {
 struct MinimumFloat {
   template <class T> HEBE_LANES T of(T a, T b) { return a != a ? a : b != b ? b : smaller(a, b); }
 };
-struct Negate { template <class T> HEBE_LANES T of(T a) { return -a; } };
+struct Negate {
+  template <class T> HEBE_LANES T of(T a) { return -a; }
+};
 // min(max(x, low), high): NaN in x gives NaN, or low.
 struct ClampAll {
   template <class T> HEBE_LANES T of(T x, T low, T high) {
@@ -114,28 +133,50 @@ struct ClampNumber {
 
 template <class T> LaneKernel integer_kernel(Op op) {
   switch (op) {
-  case Op::arith_addi: return fitting<Binary<T, T, Add>>();
-  case Op::arith_subi: return fitting<Binary<T, T, Subtract>>();
-  case Op::arith_muli: return fitting<Binary<T, T, Multiply>>();
-  case Op::arith_shli: return fitting<Binary<T, T, ShiftLeft>>();
-  case Op::arith_shrsi: return fitting<Binary<T, T, ShiftRightSigned>>();
-  case Op::arith_shrui: return fitting<Binary<T, T, ShiftRight>>();
-  case Op::arith_divsi: return fitting<Binary<T, T, Divide>>();
-  case Op::arith_divui: return fitting<Binary<T, T, DivideUnsigned>>();
-  case Op::arith_remsi: return fitting<Binary<T, T, Remainder>>();
-  case Op::arith_remui: return fitting<Binary<T, T, RemainderUnsigned>>();
-  case Op::arith_ceildivsi: return fitting<Binary<T, T, CeilDivide>>();
-  case Op::arith_ceildivui: return fitting<Binary<T, T, CeilUnsigned>>();
-  case Op::arith_floordivsi: return fitting<Binary<T, T, FloorDivide>>();
-  case Op::arith_andi: return fitting<Binary<T, T, And>>();
-  case Op::arith_ori: return fitting<Binary<T, T, Or>>();
-  case Op::arith_xori: return fitting<Binary<T, T, Xor>>();
-  case Op::arith_minsi: return fitting<Binary<T, T, Minimum>>();
-  case Op::arith_maxsi: return fitting<Binary<T, T, Maximum>>();
-  case Op::arith_minui: return fitting<Binary<T, T, MinimumUnsigned>>();
-  case Op::arith_maxui: return fitting<Binary<T, T, MaximumUnsigned>>();
-  case Op::tt_mulhiui: return fitting<Binary<T, T, MultiplyHigh>>();
-  default: return nullptr;
+  case Op::arith_addi:
+    return fitting<Binary<T, T, Add>>();
+  case Op::arith_subi:
+    return fitting<Binary<T, T, Subtract>>();
+  case Op::arith_muli:
+    return fitting<Binary<T, T, Multiply>>();
+  case Op::arith_shli:
+    return fitting<Binary<T, T, ShiftLeft>>();
+  case Op::arith_shrsi:
+    return fitting<Binary<T, T, ShiftRightSigned>>();
+  case Op::arith_shrui:
+    return fitting<Binary<T, T, ShiftRight>>();
+  case Op::arith_divsi:
+    return fitting<Binary<T, T, Divide>>();
+  case Op::arith_divui:
+    return fitting<Binary<T, T, DivideUnsigned>>();
+  case Op::arith_remsi:
+    return fitting<Binary<T, T, Remainder>>();
+  case Op::arith_remui:
+    return fitting<Binary<T, T, RemainderUnsigned>>();
+  case Op::arith_ceildivsi:
+    return fitting<Binary<T, T, CeilDivide>>();
+  case Op::arith_ceildivui:
+    return fitting<Binary<T, T, CeilUnsigned>>();
+  case Op::arith_floordivsi:
+    return fitting<Binary<T, T, FloorDivide>>();
+  case Op::arith_andi:
+    return fitting<Binary<T, T, And>>();
+  case Op::arith_ori:
+    return fitting<Binary<T, T, Or>>();
+  case Op::arith_xori:
+    return fitting<Binary<T, T, Xor>>();
+  case Op::arith_minsi:
+    return fitting<Binary<T, T, Minimum>>();
+  case Op::arith_maxsi:
+    return fitting<Binary<T, T, Maximum>>();
+  case Op::arith_minui:
+    return fitting<Binary<T, T, MinimumUnsigned>>();
+  case Op::arith_maxui:
+    return fitting<Binary<T, T, MaximumUnsigned>>();
+  case Op::tt_mulhiui:
+    return fitting<Binary<T, T, MultiplyHigh>>();
+  default:
+    return nullptr;
   }
 }
 
@@ -146,35 +187,50 @@ LaneKernel truth_kernel(Op op) {
   case Op::arith_andi:
   case Op::arith_muli:
   case Op::arith_maxsi:
-  case Op::arith_minui: return fitting<Binary<T, T, MinimumUnsigned>>();
+  case Op::arith_minui:
+    return fitting<Binary<T, T, MinimumUnsigned>>();
   case Op::arith_ori:
   case Op::arith_minsi:
-  case Op::arith_maxui: return fitting<Binary<T, T, MaximumUnsigned>>();
+  case Op::arith_maxui:
+    return fitting<Binary<T, T, MaximumUnsigned>>();
   case Op::arith_addi:
   case Op::arith_subi:
-  case Op::arith_xori: return fitting<Binary<T, T, Xor>>();
-  default: return nullptr;
+  case Op::arith_xori:
+    return fitting<Binary<T, T, Xor>>();
+  default:
+    return nullptr;
   }
 }
 
 template <class T> LaneKernel float_kernel(const Operation& op) {
   switch (op.code) {
-  case Op::arith_addf: return fitting<Binary<T, T, AddFloat>>();
-  case Op::arith_subf: return fitting<Binary<T, T, SubtractFloat>>();
-  case Op::arith_mulf: return fitting<Binary<T, T, MultiplyFloat>>();
+  case Op::arith_addf:
+    return fitting<Binary<T, T, AddFloat>>();
+  case Op::arith_subf:
+    return fitting<Binary<T, T, SubtractFloat>>();
+  case Op::arith_mulf:
+    return fitting<Binary<T, T, MultiplyFloat>>();
   case Op::arith_divf:
   case Op::tt_precise_divf:
-  case Op::tt_approx_divf: return fitting<Binary<T, T, DivideFloat>>();
-  case Op::arith_remf: return fitting<Binary<T, T, RemainderFloat>>();
-  case Op::arith_maxnumf: return fitting<Binary<T, T, MaximumNumber>>();
-  case Op::arith_minnumf: return fitting<Binary<T, T, MinimumNumber>>();
-  case Op::arith_maximumf: return fitting<Binary<T, T, MaximumFloat>>();
-  case Op::arith_minimumf: return fitting<Binary<T, T, MinimumFloat>>();
-  case Op::arith_negf: return fitting<Unary<T, T, Negate>>();
+  case Op::tt_approx_divf:
+    return fitting<Binary<T, T, DivideFloat>>();
+  case Op::arith_remf:
+    return fitting<Binary<T, T, RemainderFloat>>();
+  case Op::arith_maxnumf:
+    return fitting<Binary<T, T, MaximumNumber>>();
+  case Op::arith_minnumf:
+    return fitting<Binary<T, T, MinimumNumber>>();
+  case Op::arith_maximumf:
+    return fitting<Binary<T, T, MaximumFloat>>();
+  case Op::arith_minimumf:
+    return fitting<Binary<T, T, MinimumFloat>>();
+  case Op::arith_negf:
+    return fitting<Unary<T, T, Negate>>();
   case Op::tt_clampf:
     return op.text_of("propagateNan") == "all" ? fitting<Ternary<T, T, ClampAll>>()
                                                : fitting<Ternary<T, T, ClampNumber>>();
-  default: return nullptr;
+  default:
+    return nullptr;
   }
 }
 
@@ -182,8 +238,10 @@ WorkKind work_of(Op op) {
   switch (op) {
   case Op::arith_addf:
   case Op::arith_subf:
-  case Op::arith_negf: return WorkKind::add;
-  case Op::arith_mulf: return WorkKind::multiply;
+  case Op::arith_negf:
+    return WorkKind::add;
+  case Op::arith_mulf:
+    return WorkKind::multiply;
   case Op::arith_divf:
   case Op::tt_precise_divf:
   case Op::tt_approx_divf:
@@ -191,10 +249,12 @@ WorkKind work_of(Op op) {
   case Op::arith_divui:
   case Op::arith_ceildivsi:
   case Op::arith_ceildivui:
-  case Op::arith_floordivsi: return WorkKind::divide;
+  case Op::arith_floordivsi:
+    return WorkKind::divide;
   case Op::arith_remf:
   case Op::arith_remsi:
-  case Op::arith_remui: return WorkKind::remainder;
+  case Op::arith_remui:
+    return WorkKind::remainder;
   case Op::arith_maxnumf:
   case Op::arith_minnumf:
   case Op::arith_maximumf:
@@ -203,8 +263,10 @@ WorkKind work_of(Op op) {
   case Op::arith_maxsi:
   case Op::arith_minui:
   case Op::arith_maxui:
-  case Op::tt_clampf: return WorkKind::minimum_maximum;
-  default: return WorkKind::integer;
+  case Op::tt_clampf:
+    return WorkKind::minimum_maximum;
+  default:
+    return WorkKind::integer;
   }
 }
 
@@ -213,13 +275,27 @@ InstructionPtr make_arithmetic(Compiler& compiler, const Operation& op) {
   if (!first) return nullptr;
   LaneKernel kernel = nullptr;
   switch (first->lane) {
-  case Lane::b1: kernel = truth_kernel(op.code); break;
-  case Lane::i8: kernel = integer_kernel<std::int8_t>(op.code); break;
-  case Lane::i16: kernel = integer_kernel<std::int16_t>(op.code); break;
-  case Lane::i32: kernel = integer_kernel<std::int32_t>(op.code); break;
-  case Lane::i64: kernel = integer_kernel<std::int64_t>(op.code); break;
-  case Lane::f32: kernel = float_kernel<float>(op); break;
-  case Lane::f64: kernel = float_kernel<double>(op); break;
+  case Lane::b1:
+    kernel = truth_kernel(op.code);
+    break;
+  case Lane::i8:
+    kernel = integer_kernel<std::int8_t>(op.code);
+    break;
+  case Lane::i16:
+    kernel = integer_kernel<std::int16_t>(op.code);
+    break;
+  case Lane::i32:
+    kernel = integer_kernel<std::int32_t>(op.code);
+    break;
+  case Lane::i64:
+    kernel = integer_kernel<std::int64_t>(op.code);
+    break;
+  case Lane::f32:
+    kernel = float_kernel<float>(op);
+    break;
+  case Lane::f64:
+    kernel = float_kernel<double>(op);
+    break;
   }
   return make_lanewise(compiler, op, kernel, work_of(op.code));
 }
@@ -300,15 +376,30 @@ InstructionPtr make_comparison(Compiler& compiler, const Operation& op) {
   const auto predicate = op.text_of("predicate");
   LaneKernel kernel = nullptr;
   switch (first->lane) {
-  case Lane::b1: kernel = truth_comparison(predicate); break;
-  case Lane::i8: kernel = integer_comparison<std::int8_t>(predicate); break;
-  case Lane::i16: kernel = integer_comparison<std::int16_t>(predicate); break;
-  case Lane::i32: kernel = integer_comparison<std::int32_t>(predicate); break;
-  case Lane::i64: kernel = integer_comparison<std::int64_t>(predicate); break;
-  case Lane::f32: kernel = float_comparison<float>(predicate); break;
-  case Lane::f64: kernel = float_comparison<double>(predicate); break;
+  case Lane::b1:
+    kernel = truth_comparison(predicate);
+    break;
+  case Lane::i8:
+    kernel = integer_comparison<std::int8_t>(predicate);
+    break;
+  case Lane::i16:
+    kernel = integer_comparison<std::int16_t>(predicate);
+    break;
+  case Lane::i32:
+    kernel = integer_comparison<std::int32_t>(predicate);
+    break;
+  case Lane::i64:
+    kernel = integer_comparison<std::int64_t>(predicate);
+    break;
+  case Lane::f32:
+    kernel = float_comparison<float>(predicate);
+    break;
+  case Lane::f64:
+    kernel = float_comparison<double>(predicate);
+    break;
   }
-  if (!kernel) return compiler.unsupported(op, fmt::format("the predicate '{}' is not known", predicate));
+  if (!kernel)
+    return compiler.unsupported(op, fmt::format("the predicate '{}' is not known", predicate));
   auto made = make_lanewise(compiler, op, kernel, WorkKind::compare);
   if (made) made->work_type = work_type_of(*first);
   return made;
@@ -352,10 +443,18 @@ InstructionPtr make_select(Compiler& compiler, const Operation& op) {
   const auto result = compiler.operand(op.result(), op);
   LaneKernel kernel = nullptr;
   switch (result->size()) {
-  case 1: kernel = fitting<Choose<std::uint8_t>>(); break;
-  case 2: kernel = fitting<Choose<std::uint16_t>>(); break;
-  case 4: kernel = fitting<Choose<std::uint32_t>>(); break;
-  default: kernel = fitting<Choose<std::uint64_t>>(); break;
+  case 1:
+    kernel = fitting<Choose<std::uint8_t>>();
+    break;
+  case 2:
+    kernel = fitting<Choose<std::uint16_t>>();
+    break;
+  case 4:
+    kernel = fitting<Choose<std::uint32_t>>();
+    break;
+  default:
+    kernel = fitting<Choose<std::uint64_t>>();
+    break;
   }
   made->lanes = make_lanewise(compiler, op, kernel, WorkKind::select, false);
   if (!made->lanes) return nullptr;
@@ -366,7 +465,8 @@ InstructionPtr make_select(Compiler& compiler, const Operation& op) {
   return made;
 }
 
-/// Two results of one pair of operands: the low and the high half of a product, a sum and its carry.
+/// Two results of one pair of operands: the low and the high half of a product, a sum and its
+/// carry.
 class Pair final : public Instruction {
 public:
   Status run(Program& program) const override {
@@ -390,7 +490,8 @@ template <class T> std::pair<LaneKernel, LaneKernel> pair_kernels(Op op) {
     return {fitting<Binary<T, T, Multiply>>(), fitting<Binary<T, T, MultiplyHighSigned>>()};
   case Op::arith_mului_extended:
     return {fitting<Binary<T, T, Multiply>>(), fitting<Binary<T, T, MultiplyHigh>>()};
-  default: return {fitting<Binary<T, T, Add>>(), fitting<Binary<T, std::uint8_t, Carry>>()};
+  default:
+    return {fitting<Binary<T, T, Add>>(), fitting<Binary<T, std::uint8_t, Carry>>()};
   }
 }
 
@@ -400,11 +501,20 @@ InstructionPtr make_pair_of_results(Compiler& compiler, const Operation& op) {
   if (!first || !second_result) return nullptr;
   std::pair<LaneKernel, LaneKernel> kernels{};
   switch (first->lane) {
-  case Lane::i8: kernels = pair_kernels<std::int8_t>(op.code); break;
-  case Lane::i16: kernels = pair_kernels<std::int16_t>(op.code); break;
-  case Lane::i32: kernels = pair_kernels<std::int32_t>(op.code); break;
-  case Lane::i64: kernels = pair_kernels<std::int64_t>(op.code); break;
-  default: break;
+  case Lane::i8:
+    kernels = pair_kernels<std::int8_t>(op.code);
+    break;
+  case Lane::i16:
+    kernels = pair_kernels<std::int16_t>(op.code);
+    break;
+  case Lane::i32:
+    kernels = pair_kernels<std::int32_t>(op.code);
+    break;
+  case Lane::i64:
+    kernels = pair_kernels<std::int64_t>(op.code);
+    break;
+  default:
+    break;
   }
   auto made = std::make_unique<Pair>();
   made->low = make_lanewise(compiler, op, kernels.first, WorkKind::integer);
@@ -421,13 +531,15 @@ InstructionPtr make_pair_of_results(Compiler& compiler, const Operation& op) {
 
 void add_arithmetic(Makers& makers) {
   for (const Op op :
-       {Op::arith_addi, Op::arith_subi, Op::arith_muli, Op::arith_shli, Op::arith_shrsi, Op::arith_shrui,
-        Op::arith_divsi, Op::arith_divui, Op::arith_remsi, Op::arith_remui, Op::arith_ceildivsi,
-        Op::arith_ceildivui, Op::arith_floordivsi, Op::arith_andi, Op::arith_ori, Op::arith_xori,
-        Op::arith_minsi, Op::arith_maxsi, Op::arith_minui, Op::arith_maxui, Op::tt_mulhiui, Op::arith_addf,
-        Op::arith_subf, Op::arith_mulf, Op::arith_divf, Op::tt_precise_divf, Op::tt_approx_divf, Op::arith_remf,
-        Op::arith_maxnumf, Op::arith_minnumf, Op::arith_maximumf, Op::arith_minimumf, Op::arith_negf,
-        Op::tt_clampf})
+       {Op::arith_addi,       Op::arith_subi,      Op::arith_muli,      Op::arith_shli,
+        Op::arith_shrsi,      Op::arith_shrui,     Op::arith_divsi,     Op::arith_divui,
+        Op::arith_remsi,      Op::arith_remui,     Op::arith_ceildivsi, Op::arith_ceildivui,
+        Op::arith_floordivsi, Op::arith_andi,      Op::arith_ori,       Op::arith_xori,
+        Op::arith_minsi,      Op::arith_maxsi,     Op::arith_minui,     Op::arith_maxui,
+        Op::tt_mulhiui,       Op::arith_addf,      Op::arith_subf,      Op::arith_mulf,
+        Op::arith_divf,       Op::tt_precise_divf, Op::tt_approx_divf,  Op::arith_remf,
+        Op::arith_maxnumf,    Op::arith_minnumf,   Op::arith_maximumf,  Op::arith_minimumf,
+        Op::arith_negf,       Op::tt_clampf})
     makers[static_cast<std::size_t>(op)] = &make_arithmetic;
   for (const Op op : {Op::arith_cmpi, Op::arith_cmpf})
     makers[static_cast<std::size_t>(op)] = &make_comparison;

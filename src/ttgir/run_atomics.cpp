@@ -24,22 +24,34 @@ template <class T> T integer_result(AtomicKind kind, T old, T value) { // T is u
   using S = std::make_signed_t<T>;
   const auto a = static_cast<S>(old), b = static_cast<S>(value);
   switch (kind) {
-  case AtomicKind::and_: return old & value;
-  case AtomicKind::or_: return old | value;
-  case AtomicKind::xor_: return old ^ value;
-  case AtomicKind::add: return static_cast<T>(old + value);
-  case AtomicKind::max: return a > b ? old : value;
-  case AtomicKind::min: return a < b ? old : value;
-  case AtomicKind::umax: return std::max(old, value);
-  case AtomicKind::umin: return std::min(old, value);
-  case AtomicKind::exchange: return value;
-  case AtomicKind::inc: return old >= value ? T(0) : static_cast<T>(old + 1);
-  case AtomicKind::dec: return old == 0 || old > value ? value : static_cast<T>(old - 1);
+  case AtomicKind::and_:
+    return old & value;
+  case AtomicKind::or_:
+    return old | value;
+  case AtomicKind::xor_:
+    return old ^ value;
+  case AtomicKind::add:
+    return static_cast<T>(old + value);
+  case AtomicKind::max:
+    return a > b ? old : value;
+  case AtomicKind::min:
+    return a < b ? old : value;
+  case AtomicKind::umax:
+    return std::max(old, value);
+  case AtomicKind::umin:
+    return std::min(old, value);
+  case AtomicKind::exchange:
+    return value;
+  case AtomicKind::inc:
+    return old >= value ? T(0) : static_cast<T>(old + 1);
+  case AtomicKind::dec:
+    return old == 0 || old > value ? value : static_cast<T>(old - 1);
   }
   return old;
 }
 
-template <class T> void update_integer(AtomicKind kind, std::byte* place, const std::byte* value, std::byte* old) {
+template <class T>
+void update_integer(AtomicKind kind, std::byte* place, const std::byte* value, std::byte* old) {
   T operand;
   std::memcpy(&operand, value, sizeof operand);
   T before = 0;
@@ -54,16 +66,21 @@ template <class T> void update_integer(AtomicKind kind, std::byte* place, const 
 
 template <class F> F float_result(AtomicKind kind, F old, F value) {
   switch (kind) {
-  case AtomicKind::add: return old + value;
-  case AtomicKind::max: return old != old ? value : value > old ? value : old;
-  case AtomicKind::min: return old != old ? value : value < old ? value : old;
-  default: return value;
+  case AtomicKind::add:
+    return old + value;
+  case AtomicKind::max:
+    return old != old ? value : value > old ? value : old;
+  case AtomicKind::min:
+    return old != old ? value : value < old ? value : old;
+  default:
+    return value;
   }
 }
 
 /// Bits in memory are `T`, the lane is `F`.
-template <class T, class F> void update_float(AtomicKind kind, const MemoryFormat& format, std::byte* place,
-                                              const std::byte* value, std::byte* old) {
+template <class T, class F>
+void update_float(AtomicKind kind, const MemoryFormat& format, std::byte* place,
+                  const std::byte* value, std::byte* old) {
   F operand;
   std::memcpy(&operand, value, sizeof operand);
   RoundLanes round = nullptr;
@@ -90,9 +107,10 @@ template <class T, class F> void update_float(AtomicKind kind, const MemoryForma
 
 std::optional<AtomicKind> atomic_kind(std::string_view text) {
   constexpr std::pair<std::string_view, AtomicKind> words[] = {
-      {"and", AtomicKind::and_}, {"or", AtomicKind::or_},     {"xor", AtomicKind::xor_}, {"add", AtomicKind::add},
-      {"fadd", AtomicKind::add}, {"max", AtomicKind::max},    {"min", AtomicKind::min},  {"umax", AtomicKind::umax},
-      {"umin", AtomicKind::umin}, {"exch", AtomicKind::exchange}, {"inc", AtomicKind::inc}, {"dec", AtomicKind::dec}};
+      {"and", AtomicKind::and_},      {"or", AtomicKind::or_},    {"xor", AtomicKind::xor_},
+      {"add", AtomicKind::add},       {"fadd", AtomicKind::add},  {"max", AtomicKind::max},
+      {"min", AtomicKind::min},       {"umax", AtomicKind::umax}, {"umin", AtomicKind::umin},
+      {"exch", AtomicKind::exchange}, {"inc", AtomicKind::inc},   {"dec", AtomicKind::dec}};
   for (const auto& [word, kind] : words)
     if (text == word) return kind;
   return std::nullopt;
@@ -100,24 +118,33 @@ std::optional<AtomicKind> atomic_kind(std::string_view text) {
 
 bool can_update(AtomicKind kind, Scalar scalar) {
   if (!is_float(scalar)) return bits_of(scalar) >= 8;
-  return kind == AtomicKind::add || kind == AtomicKind::max || kind == AtomicKind::min || kind == AtomicKind::exchange;
+  return kind == AtomicKind::add || kind == AtomicKind::max || kind == AtomicKind::min ||
+         kind == AtomicKind::exchange;
 }
 
-void update_atomically(AtomicKind kind, const MemoryFormat& format, std::byte* place, const std::byte* value,
-                       std::byte* old) {
-  if (format.scalar == Scalar::f64) return update_float<std::uint64_t, double>(kind, format, place, value, old);
+void update_atomically(AtomicKind kind, const MemoryFormat& format, std::byte* place,
+                       const std::byte* value, std::byte* old) {
+  if (format.scalar == Scalar::f64)
+    return update_float<std::uint64_t, double>(kind, format, place, value, old);
   if (is_float(format.scalar)) {
     switch (format.bytes) {
-    case 1: return update_float<std::uint8_t, float>(kind, format, place, value, old);
-    case 2: return update_float<std::uint16_t, float>(kind, format, place, value, old);
-    default: return update_float<std::uint32_t, float>(kind, format, place, value, old);
+    case 1:
+      return update_float<std::uint8_t, float>(kind, format, place, value, old);
+    case 2:
+      return update_float<std::uint16_t, float>(kind, format, place, value, old);
+    default:
+      return update_float<std::uint32_t, float>(kind, format, place, value, old);
     }
   }
   switch (format.bytes) {
-  case 1: return update_integer<std::uint8_t>(kind, place, value, old);
-  case 2: return update_integer<std::uint16_t>(kind, place, value, old);
-  case 4: return update_integer<std::uint32_t>(kind, place, value, old);
-  default: return update_integer<std::uint64_t>(kind, place, value, old);
+  case 1:
+    return update_integer<std::uint8_t>(kind, place, value, old);
+  case 2:
+    return update_integer<std::uint16_t>(kind, place, value, old);
+  case 4:
+    return update_integer<std::uint32_t>(kind, place, value, old);
+  default:
+    return update_integer<std::uint64_t>(kind, place, value, old);
   }
 }
 
@@ -134,7 +161,8 @@ public:
     if (traffic) traffic->begin(number, count);
     Lanes out = pointers.shape.empty() ? Lanes() : program.dense(count * format.lane_size);
     std::byte* old = out.bytes();
-    const Lanes nothing = program.options.poison_undefined ? undefined_lane(format.scalar) : Lanes();
+    const Lanes nothing =
+        program.options.poison_undefined ? undefined_lane(format.scalar) : Lanes();
     for (std::size_t i = 0; i < count; ++i, old += format.lane_size) {
       if (active && active->at<std::uint8_t>(i) == 0) {
         std::memcpy(old, nothing.bytes(), format.lane_size);
@@ -143,8 +171,9 @@ public:
       const auto address = addresses.at<std::uint64_t>(i);
       std::byte* place = place_of(program, address, format, true);
       if (!place)
-        return bad_access(program, *this, pointers.shape.empty() ? -1 : static_cast<std::int64_t>(i), address, format,
-                          "updates", true);
+        return bad_access(program, *this,
+                          pointers.shape.empty() ? -1 : static_cast<std::int64_t>(i), address,
+                          format, "updates", true);
       if (traffic) traffic->range(Traffic::Way::atomic, address, format.bytes, 1);
       update(place, i, old);
     }
@@ -200,8 +229,11 @@ public:
 bool describe(Compiler& compiler, const Operation& op, Atomic& made) {
   const auto pointers = compiler.operand(*op.operands[0], op);
   if (!pointers) return false;
-  const auto format = pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
-  if (!format) return compiler.unsupported(op, fmt::format("no atomics through {}", op.operands[0]->type->text)) != nullptr;
+  const auto format =
+      pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
+  if (!format)
+    return compiler.unsupported(
+               op, fmt::format("no atomics through {}", op.operands[0]->type->text)) != nullptr;
   made.pointers = *pointers;
   made.format = *format;
   made.to = op.results.empty() ? compiler.slot_for_nothing() : compiler.slot(op.result());
@@ -213,7 +245,8 @@ InstructionPtr make_update(Compiler& compiler, const Operation& op) {
   if (!describe(compiler, op, *made)) return nullptr;
   const auto kind = atomic_kind(op.text_of("atomic_rmw_op"));
   if (!kind || !can_update(*kind, made->format.scalar))
-    return compiler.unsupported(op, fmt::format("no '{}' of {}", op.text_of("atomic_rmw_op"), spelling(made->format.scalar)));
+    return compiler.unsupported(op, fmt::format("no '{}' of {}", op.text_of("atomic_rmw_op"),
+                                                spelling(made->format.scalar)));
   made->kind = *kind;
   made->value = compiler.slot(*op.operands[1]);
   if (op.operands.size() > 2) {

@@ -1,5 +1,6 @@
-// Block pointers: tt.make_tensor_ptr, tt.advance, and loads and stores through them. In: operations;
-// out: instructions. Invariant: a block pointer is a value; advancing one leaves the other.
+// Block pointers: tt.make_tensor_ptr, tt.advance, and loads and stores through them. In:
+// operations; out: instructions. Invariant: a block pointer is a value; advancing one leaves the
+// other.
 #include "ttgir/run_blocks.hpp"
 #include "ttgir/run_lanewise.hpp"
 
@@ -13,7 +14,8 @@ std::int64_t number_at(Program& program, const Operand& operand) {
   return operand.lane == Lane::i64 ? lanes.at<std::int64_t>(0) : lanes.at<std::int32_t>(0);
 }
 
-bool numbers(Compiler& compiler, const Operation& op, std::span<Value* const> values, std::vector<Operand>& out) {
+bool numbers(Compiler& compiler, const Operation& op, std::span<Value* const> values,
+             std::vector<Operand>& out) {
   for (const Value* value : values) {
     const auto operand = compiler.operand(*value, op);
     if (!operand) return false;
@@ -51,12 +53,14 @@ public:
 InstructionPtr make_block_pointer(Compiler& compiler, const Operation& op) {
   auto made = std::make_unique<MakeBlockPointer>();
   const Type* type = op.result().type;
-  if (!type || !type->element || !type->element->shaped() || type->element->shape.size() > Rectangle::kMaxRank)
+  if (!type || !type->element || !type->element->shaped() ||
+      type->element->shape.size() > Rectangle::kMaxRank)
     return compiler.unsupported(op, "its result is not a pointer to a block");
   made->block.assign(type->element->shape.begin(), type->element->shape.end());
   made->base = compiler.slot(*op.operands[0]);
   made->to = compiler.slot(op.result());
-  if (!numbers(compiler, op, op.segment(1), made->shape) || !numbers(compiler, op, op.segment(2), made->strides) ||
+  if (!numbers(compiler, op, op.segment(1), made->shape) ||
+      !numbers(compiler, op, op.segment(2), made->strides) ||
       !numbers(compiler, op, op.segment(3), made->offsets))
     return nullptr;
   const std::size_t rank = made->block.size();
@@ -69,7 +73,8 @@ class Advance final : public Instruction {
 public:
   Status run(Program& program) const override {
     Rectangle at = *program.at(from).data<Rectangle>();
-    for (std::size_t d = 0; d < offsets.size(); ++d) at.offsets[d] += number_at(program, offsets[d]);
+    for (std::size_t d = 0; d < offsets.size(); ++d)
+      at.offsets[d] += number_at(program, offsets[d]);
     Lanes lanes = program.dense(sizeof at);
     std::memcpy(lanes.bytes(), &at, sizeof at);
     program.set(to, std::move(lanes));
@@ -95,7 +100,9 @@ public:
     if (store) return store_rectangle(program, *this, at, format, program.at(value));
     const bool outside_undefined = checked != 0 && !padded && program.options.poison_undefined;
     Lanes out;
-    HEBE_CHECK(load_rectangle(program, *this, at, format, nan || outside_undefined ? undefined_lane(format.scalar) : Lanes(), out));
+    HEBE_CHECK(load_rectangle(program, *this, at, format,
+                              nan || outside_undefined ? undefined_lane(format.scalar) : Lanes(),
+                              out));
     program.set(value, std::move(out));
     return {};
   }
@@ -108,7 +115,9 @@ public:
 InstructionPtr make_block_access(Compiler& compiler, const Operation& op, bool store) {
   auto made = std::make_unique<BlockAccess>();
   const auto format = memory_format(op.operands[0]->type->element->leaf());
-  if (!format) return compiler.unsupported(op, fmt::format("no access through {}", op.operands[0]->type->text));
+  if (!format)
+    return compiler.unsupported(op,
+                                fmt::format("no access through {}", op.operands[0]->type->text));
   if ((!store && op.operands.size() > 1) || (store && op.operands.size() > 2))
     return compiler.unsupported(op, "a mask on a block pointer");
   made->format = *format;
@@ -125,15 +134,20 @@ InstructionPtr make_block_access(Compiler& compiler, const Operation& op, bool s
     const auto number = integer(text);
     made->padded = true;
     made->nan = (number && *number == 2) || text == "nan";
-    if (made->nan && !is_float(format->scalar)) return compiler.unsupported(op, "NaN padding of integers");
+    if (made->nan && !is_float(format->scalar))
+      return compiler.unsupported(op, "NaN padding of integers");
   }
   return made;
 }
 
 } // namespace
 
-InstructionPtr make_block_load(Compiler& compiler, const Operation& op) { return make_block_access(compiler, op, false); }
-InstructionPtr make_block_store(Compiler& compiler, const Operation& op) { return make_block_access(compiler, op, true); }
+InstructionPtr make_block_load(Compiler& compiler, const Operation& op) {
+  return make_block_access(compiler, op, false);
+}
+InstructionPtr make_block_store(Compiler& compiler, const Operation& op) {
+  return make_block_access(compiler, op, true);
+}
 
 void add_block_pointers(Makers& makers) {
   makers[static_cast<std::size_t>(Op::tt_make_tensor_ptr)] = &make_block_pointer;

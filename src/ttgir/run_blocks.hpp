@@ -17,15 +17,18 @@ struct Rectangle {
 };
 
 /// `padding`: one lane, for elements outside.
-[[nodiscard]] Status load_rectangle(Program& program, const Instruction& instruction, const Rectangle& at,
-                                    const MemoryFormat& format, const Lanes& padding, Lanes& out);
-[[nodiscard]] Status store_rectangle(Program& program, const Instruction& instruction, const Rectangle& at,
-                                     const MemoryFormat& format, const Lanes& values);
+[[nodiscard]] Status load_rectangle(Program& program, const Instruction& instruction,
+                                    const Rectangle& at, const MemoryFormat& format,
+                                    const Lanes& padding, Lanes& out);
+[[nodiscard]] Status store_rectangle(Program& program, const Instruction& instruction,
+                                     const Rectangle& at, const MemoryFormat& format,
+                                     const Lanes& values);
 /// Calls `visit(address, element number)` for what lies inside; it returns a Status.
 template <class Visit> Status each_inside(const Rectangle& at, std::size_t bytes, Visit&& visit);
 
 /// The rectangle of a descriptor at these coordinates.
-[[nodiscard]] Rectangle rectangle_of(const Descriptor& descriptor, std::span<const std::int64_t> coordinates,
+[[nodiscard]] Rectangle rectangle_of(const Descriptor& descriptor,
+                                     std::span<const std::int64_t> coordinates,
                                      std::span<const std::int64_t> block);
 /// What a descriptor gives for elements outside: 0, or NaN where it asks for that.
 [[nodiscard]] Lanes padding_of(const Descriptor& descriptor, Scalar scalar);
@@ -43,7 +46,9 @@ template <class Visit> Status each_inside(const Rectangle& at, std::size_t bytes
       position += x * at.strides[d];
     }
     if (inside)
-      if (Status status = visit(at.base + static_cast<std::uint64_t>(position) * bytes, static_cast<std::size_t>(i)); !status)
+      if (Status status = visit(at.base + static_cast<std::uint64_t>(position) * bytes,
+                                static_cast<std::size_t>(i));
+          !status)
         return status;
     for (std::size_t d = at.rank; d-- > 0;) {
       if (++index[d] < at.block[d]) break;

@@ -1,6 +1,6 @@
 // Control flow, calls, messages, and which program this is. In: operations with regions and those
-// without a value; out: instructions that run blocks. Invariant: what a block ends with is moved, not
-// copied, into the next round of a loop.
+// without a value; out: instructions that run blocks. Invariant: what a block ends with is moved,
+// not copied, into the next round of a loop.
 #include "ttgir/run_lanewise.hpp"
 
 #include <limits>
@@ -17,11 +17,16 @@ template <class T> std::int64_t integer_of(const Lanes& lanes, bool is_unsigned)
 }
 std::int64_t integer_of(const Lanes& lanes, const Operand& type, bool is_unsigned) {
   switch (type.lane) {
-  case Lane::b1: return lanes.at<std::uint8_t>(0);
-  case Lane::i8: return integer_of<std::int8_t>(lanes, is_unsigned);
-  case Lane::i16: return integer_of<std::int16_t>(lanes, is_unsigned);
-  case Lane::i32: return integer_of<std::int32_t>(lanes, is_unsigned);
-  default: return lanes.at<std::int64_t>(0);
+  case Lane::b1:
+    return lanes.at<std::uint8_t>(0);
+  case Lane::i8:
+    return integer_of<std::int8_t>(lanes, is_unsigned);
+  case Lane::i16:
+    return integer_of<std::int16_t>(lanes, is_unsigned);
+  case Lane::i32:
+    return integer_of<std::int32_t>(lanes, is_unsigned);
+  default:
+    return lanes.at<std::int64_t>(0);
   }
 }
 
@@ -73,21 +78,30 @@ std::vector<Lanes> values_of(Program& program, const std::vector<Slot>& slots) {
 class For final : public Instruction {
 public:
   Status run(Program& program) const override {
-    const auto at = [&](std::size_t i) { return integer_of(program.at(bounds[i].slot), bounds[i], is_unsigned); };
+    const auto at = [&](std::size_t i) {
+      return integer_of(program.at(bounds[i].slot), bounds[i], is_unsigned);
+    };
     const std::int64_t begin = at(0), end = at(1), step = at(2);
     std::vector<Lanes> carried = values_of(program, initial);
     if (step == 0 || (!is_unsigned && step < 0))
-      return refuse(RefusalCode::kernel_failed, fmt::format("{} has step {}", program.name(*this), step));
-    const bool any = is_unsigned ? static_cast<std::uint64_t>(begin) < static_cast<std::uint64_t>(end) : begin < end;
+      return refuse(RefusalCode::kernel_failed,
+                    fmt::format("{} has step {}", program.name(*this), step));
+    const bool any = is_unsigned
+                         ? static_cast<std::uint64_t>(begin) < static_cast<std::uint64_t>(end)
+                         : begin < end;
     // Differences of 64-bit bounds fit in 64 bits without a sign.
     std::uint64_t rounds = 0;
-    if (any) rounds = (static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) - 1) / static_cast<std::uint64_t>(step) + 1;
+    if (any)
+      rounds = (static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) - 1) /
+                   static_cast<std::uint64_t>(step) +
+               1;
     auto now = static_cast<std::uint64_t>(begin);
     const std::vector<Slot>& arguments = body->arguments;
     for (std::uint64_t i = 0; i < rounds; ++i, now += static_cast<std::uint64_t>(step)) {
       HEBE_CHECK(program.spend(*this));
       program.set(arguments[0], Lanes::of(now));
-      for (std::size_t j = 0; j < carried.size(); ++j) program.set(arguments[j + 1], std::move(carried[j]));
+      for (std::size_t j = 0; j < carried.size(); ++j)
+        program.set(arguments[j + 1], std::move(carried[j]));
       HEBE_CHECK(program.run(*body));
       carried = program.ending(*body);
     }
@@ -135,7 +149,8 @@ InstructionPtr make_if(Compiler& compiler, const Operation& op) {
   made->condition = compiler.slot(*op.operands[0]);
   made->results = result_slots(compiler, op);
   made->first = compiler.code(op.regions[0]->front());
-  if (op.regions.size() > 1 && !op.regions[1]->blocks.empty()) made->second = compiler.code(op.regions[1]->front());
+  if (op.regions.size() > 1 && !op.regions[1]->blocks.empty())
+    made->second = compiler.code(op.regions[1]->front());
   return made;
 }
 
@@ -190,13 +205,15 @@ InstructionPtr make_call(Compiler& compiler, const Operation& op) {
   if (name.starts_with('@')) name.remove_prefix(1);
   auto made = std::make_unique<Call>();
   made->function = compiler.callee(name);
-  if (!made->function) return compiler.unsupported(op, fmt::format("there is no function {} with a body", name));
+  if (!made->function)
+    return compiler.unsupported(op, fmt::format("there is no function {} with a body", name));
   made->operands = slots_of(compiler, op.operands);
   made->results = result_slots(compiler, op);
   return made;
 }
 
-std::string element_text(const Lanes& lanes, const Operand& type, std::size_t i, bool hex, bool is_signed) {
+std::string element_text(const Lanes& lanes, const Operand& type, std::size_t i, bool hex,
+                         bool is_signed) {
   if (type.lane == Lane::f64) return fmt::format("{}", lanes.at<double>(i));
   if (type.lane == Lane::f32) return fmt::format("{}", lanes.at<float>(i));
   std::uint64_t bits = 0;
@@ -252,9 +269,12 @@ public:
     const Lanes& held = program.at(condition.slot);
     for (std::size_t i = 0; i < (held.uniform() ? 1 : condition.count(program)); ++i)
       if (held.at<std::uint8_t>(i) == 0)
-        return refuse(RefusalCode::kernel_failed,
-                      fmt::format("{} does not hold: {}",
-                                  program.name(*this, condition.shape.empty() ? -1 : static_cast<std::int64_t>(i)), message));
+        return refuse(
+            RefusalCode::kernel_failed,
+            fmt::format(
+                "{} does not hold: {}",
+                program.name(*this, condition.shape.empty() ? -1 : static_cast<std::int64_t>(i)),
+                message));
     return {};
   }
   Operand condition{};

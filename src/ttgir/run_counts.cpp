@@ -35,7 +35,8 @@ void ProgramSums::add(Program& program) {
     if (runs == 0) continue;
     executions[instruction->number] += runs;
     if (instruction->work == WorkKind::none) continue;
-    (instruction->work == WorkKind::product ? multiplied : all) += runs * instruction->work_elements;
+    (instruction->work == WorkKind::product ? multiplied : all) +=
+        runs * instruction->work_elements;
   }
   note(operations, all, programs == 0);
   note(products, multiplied, programs == 0);
@@ -63,16 +64,19 @@ Counts joined(const Plan& plan, const GlobalMemory& memory, const TouchedBytes& 
         instruction->op->is(Op::ttg_barrier))
       counts.barriers += runs;
     if (instruction->work != WorkKind::none)
-      counts.operations[{instruction->work, std::string(instruction->work_type)}] += runs * instruction->work_elements;
+      counts.operations[{instruction->work, std::string(instruction->work_type)}] +=
+          runs * instruction->work_elements;
   }
   for (const Instruction* instruction : plan.instructions) {
     std::map<std::uint32_t, AccessCounts> by_buffer;
     for (const Traffic* each : traffic)
-      for (const auto& entry : each->by_instruction[instruction->number]) add(by_buffer[entry.buffer], entry.counts);
+      for (const auto& entry : each->by_instruction[instruction->number])
+        add(by_buffer[entry.buffer], entry.counts);
     const Operation& op = *instruction->op;
     for (const auto& [buffer, access] : by_buffer)
-      counts.accesses.push_back({std::string(op.name), op.results.empty() ? "" : std::string(op.results[0].name),
-                                 op.line, memory.buffers()[buffer].name, access});
+      counts.accesses.push_back({std::string(op.name),
+                                 op.results.empty() ? "" : std::string(op.results[0].name), op.line,
+                                 memory.buffers()[buffer].name, access});
   }
   for (std::size_t i = 0; i < memory.buffers().size(); ++i) {
     const auto& buffer = memory.buffers()[i];

@@ -1,5 +1,6 @@
-// From executions of instructions to counts of operations. In: what every thread's programs did; out:
-// Counts. Invariant: joining is a sum, a minimum or a maximum, so the order of threads does not show.
+// From executions of instructions to counts of operations. In: what every thread's programs did;
+// out: Counts. Invariant: joining is a sum, a minimum or a maximum, so the order of threads does
+// not show.
 #pragma once
 
 #include "ttgir/run_plan.hpp"
@@ -22,8 +23,8 @@ public:
   std::uint64_t programs = 0;
 };
 
-[[nodiscard]] Counts joined(const Plan& plan, const GlobalMemory& memory, const TouchedBytes& touched,
-                            std::span<const ProgramSums* const> sums,
+[[nodiscard]] Counts joined(const Plan& plan, const GlobalMemory& memory,
+                            const TouchedBytes& touched, std::span<const ProgramSums* const> sums,
                             std::span<const Traffic* const> traffic);
 
 } // namespace hebe::ttgir

@@ -7,14 +7,23 @@
 namespace hebe::ttgir {
 namespace {
 
-constexpr std::size_t kChunk = 1024; // elements: operands and result of a chunk stay in the first cache
+constexpr std::size_t kChunk =
+    1024; // elements: operands and result of a chunk stay in the first cache
 
 void spread(const Lanes& uniform, std::size_t size, std::byte* out, std::size_t count) {
   switch (size) {
-  case 1: std::fill_n(reinterpret_cast<std::uint8_t*>(out), count, uniform.at<std::uint8_t>(0)); break;
-  case 2: std::fill_n(reinterpret_cast<std::uint16_t*>(out), count, uniform.at<std::uint16_t>(0)); break;
-  case 4: std::fill_n(reinterpret_cast<std::uint32_t*>(out), count, uniform.at<std::uint32_t>(0)); break;
-  default: std::fill_n(reinterpret_cast<std::uint64_t*>(out), count, uniform.at<std::uint64_t>(0)); break;
+  case 1:
+    std::fill_n(reinterpret_cast<std::uint8_t*>(out), count, uniform.at<std::uint8_t>(0));
+    break;
+  case 2:
+    std::fill_n(reinterpret_cast<std::uint16_t*>(out), count, uniform.at<std::uint16_t>(0));
+    break;
+  case 4:
+    std::fill_n(reinterpret_cast<std::uint32_t*>(out), count, uniform.at<std::uint32_t>(0));
+    break;
+  default:
+    std::fill_n(reinterpret_cast<std::uint64_t*>(out), count, uniform.at<std::uint64_t>(0));
+    break;
   }
 }
 

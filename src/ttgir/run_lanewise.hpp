@@ -70,8 +70,8 @@ public:
 
 /// An instruction over all operands of `op`, its first result written by `kernel`. `round`: by the
 /// result's format. Null, after a refusal, for operands that are not numbers or a null kernel.
-[[nodiscard]] InstructionPtr make_lanewise(Compiler& compiler, const Operation& op, LaneKernel kernel,
-                                           WorkKind work, bool round = true);
+[[nodiscard]] InstructionPtr make_lanewise(Compiler& compiler, const Operation& op,
+                                           LaneKernel kernel, WorkKind work, bool round = true);
 [[nodiscard]] InstructionPtr make_alias(Compiler& compiler, const Operation& op);
 
 /// What stands for an element without a value where InterpretOptions::poison_undefined is set.

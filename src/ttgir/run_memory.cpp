@@ -35,8 +35,10 @@ Active active(const std::uint8_t* mask, std::size_t count) {
 template <class Run, class Apart, class Off>
 Status each_stretch(const Addresses& at, std::size_t step, Run&& run, Apart&& apart, Off&& off) {
   static const auto contiguous = fitting<Contiguous>();
-  if (at.mask && at.mask->uniform() && at.mask->at<std::uint8_t>(0) == 0) return off(std::size_t{0}, at.count);
-  const std::uint8_t* mask = at.mask && !at.mask->uniform() ? at.mask->data<std::uint8_t>() : nullptr;
+  if (at.mask && at.mask->uniform() && at.mask->at<std::uint8_t>(0) == 0)
+    return off(std::size_t{0}, at.count);
+  const std::uint8_t* mask =
+      at.mask && !at.mask->uniform() ? at.mask->data<std::uint8_t>() : nullptr;
   const auto* addresses = at.pointers->data<std::uint64_t>();
   const std::size_t chunk = at.row >= 8 && at.row < kChunk ? at.row : kChunk;
   for (std::size_t begin = 0; begin < at.count; begin += chunk) {
@@ -53,7 +55,8 @@ Status each_stretch(const Addresses& at, std::size_t step, Run&& run, Apart&& ap
       for (std::size_t i = 0; i < count;) {
         std::size_t end = i + 1;
         while (end < count && mask[begin + end] == mask[begin + i]) ++end;
-        HEBE_CHECK(mask[begin + i] ? run(begin + i, end - i, addresses[begin + i]) : off(begin + i, end - i));
+        HEBE_CHECK(mask[begin + i] ? run(begin + i, end - i, addresses[begin + i])
+                                   : off(begin + i, end - i));
         i = end;
       }
     }
@@ -61,7 +64,8 @@ Status each_stretch(const Addresses& at, std::size_t step, Run&& run, Apart&& ap
   return {};
 }
 
-void fill(std::byte* out, std::size_t lane_size, std::size_t first, std::size_t count, const Lanes& from) {
+void fill(std::byte* out, std::size_t lane_size, std::size_t first, std::size_t count,
+          const Lanes& from) {
   if (!from.uniform()) {
     std::memcpy(out + first * lane_size, from.bytes() + first * lane_size, count * lane_size);
     return;
@@ -74,57 +78,75 @@ void fill(std::byte* out, std::size_t lane_size, std::size_t first, std::size_t 
 } // namespace
 
 std::optional<MemoryFormat> memory_format(const Type& element) {
-  if (element.is(Type::Kind::pointer)) return MemoryFormat{Scalar::i64, 8, 8, decoder(Scalar::i64), encoder(Scalar::i64)};
+  if (element.is(Type::Kind::pointer))
+    return MemoryFormat{Scalar::i64, 8, 8, decoder(Scalar::i64), encoder(Scalar::i64)};
   const auto lane = element.is(Type::Kind::scalar) ? lane_of(element.scalar) : std::nullopt;
   if (!lane) return std::nullopt;
-  return MemoryFormat{element.scalar, element.leaf_bytes(), size_of(*lane), decoder(element.scalar), encoder(element.scalar)};
+  return MemoryFormat{element.scalar, element.leaf_bytes(), size_of(*lane), decoder(element.scalar),
+                      encoder(element.scalar)};
 }
 
-std::byte* place_of(Program& program, std::uint64_t address, const MemoryFormat& format, bool write) {
+std::byte* place_of(Program& program, std::uint64_t address, const MemoryFormat& format,
+                    bool write) {
   if (address % format.bytes != 0) return nullptr;
   std::byte* place = program.find(address, format.bytes);
-  if (!place || (write && buffer_of(address) != kScratchBuffer && !program.memory.writable(address))) return nullptr;
+  if (!place ||
+      (write && buffer_of(address) != kScratchBuffer && !program.memory.writable(address)))
+    return nullptr;
   return place;
 }
 
 Status bad_access(const Program& program, const Instruction& instruction, std::int64_t element,
-                  std::uint64_t address, const MemoryFormat& format, std::string_view verb, bool write) {
+                  std::uint64_t address, const MemoryFormat& format, std::string_view verb,
+                  bool write) {
   const auto what = fmt::format("{} {}", program.name(instruction, element),
                                 program.memory.describe(verb, address, format.bytes));
   if (const_cast<Program&>(program).find(address, format.bytes) != nullptr) {
     if (address % format.bytes != 0)
       return refuse(RefusalCode::out_of_bounds, what + ", which is not aligned",
                     "a GPU stops at a misaligned access; check the offset's unit");
-    if (write) return refuse(RefusalCode::wrong_output, what + " and is an input", "name it as an output if it is one");
+    if (write)
+      return refuse(RefusalCode::wrong_output, what + " and is an input",
+                    "name it as an output if it is one");
   }
-  return refuse(RefusalCode::out_of_bounds, what, "check the grid, the mask and the arguments' sizes");
+  return refuse(RefusalCode::out_of_bounds, what,
+                "check the grid, the mask and the arguments' sizes");
 }
 
 Status load_range(Program& program, const Instruction& instruction, std::uint64_t address,
-                  const MemoryFormat& format, std::size_t count, std::int64_t element, std::byte* out) {
-  const std::byte* place = address % format.bytes == 0 ? program.find(address, count * format.bytes) : nullptr;
+                  const MemoryFormat& format, std::size_t count, std::int64_t element,
+                  std::byte* out) {
+  const std::byte* place =
+      address % format.bytes == 0 ? program.find(address, count * format.bytes) : nullptr;
   if (!place) [[unlikely]] {
     for (std::size_t i = 0; i < count; ++i, address += format.bytes)
       if (!place_of(program, address, format, false))
-        return bad_access(program, instruction, element + static_cast<std::int64_t>(i), address, format, "reads", false);
+        return bad_access(program, instruction, element + static_cast<std::int64_t>(i), address,
+                          format, "reads", false);
     return refuse(RefusalCode::internal, "a range that is out of bounds has no such element");
   }
   format.decode(place, out, count);
-  if (program.traffic) program.traffic->range(Traffic::Way::load, address, count * format.bytes, count);
+  if (program.traffic)
+    program.traffic->range(Traffic::Way::load, address, count * format.bytes, count);
   return {};
 }
 
 Status store_range(Program& program, const Instruction& instruction, std::uint64_t address,
-                   const MemoryFormat& format, std::size_t count, std::int64_t element, const std::byte* in) {
-  std::byte* place = place_of(program, address, format, true) ? program.find(address, count * format.bytes) : nullptr;
+                   const MemoryFormat& format, std::size_t count, std::int64_t element,
+                   const std::byte* in) {
+  std::byte* place = place_of(program, address, format, true)
+                         ? program.find(address, count * format.bytes)
+                         : nullptr;
   if (!place) [[unlikely]] {
     for (std::size_t i = 0; i < count; ++i, address += format.bytes)
       if (!place_of(program, address, format, true))
-        return bad_access(program, instruction, element + static_cast<std::int64_t>(i), address, format, "writes", true);
+        return bad_access(program, instruction, element + static_cast<std::int64_t>(i), address,
+                          format, "writes", true);
     return refuse(RefusalCode::internal, "a range that is out of bounds has no such element");
   }
   format.encode(in, place, count);
-  if (program.traffic) program.traffic->range(Traffic::Way::store, address, count * format.bytes, count);
+  if (program.traffic)
+    program.traffic->range(Traffic::Way::store, address, count * format.bytes, count);
   return {};
 }
 
@@ -142,9 +164,11 @@ Status load_lanes(Program& program, const Instruction& instruction, const Addres
     }
     out = Lanes();
     const auto address = at.pointers->at<std::uint64_t>(0);
-    HEBE_CHECK(load_range(program, instruction, address, format, 1, at.count == 1 ? -1 : 0, out.bytes()));
+    HEBE_CHECK(
+        load_range(program, instruction, address, format, 1, at.count == 1 ? -1 : 0, out.bytes()));
     if (traffic)
-      for (std::size_t i = 1; i < at.count; ++i) traffic->range(Traffic::Way::load, address, format.bytes, 1);
+      for (std::size_t i = 1; i < at.count; ++i)
+        traffic->range(Traffic::Way::load, address, format.bytes, 1);
     return {};
   }
   out = program.dense(at.count * format.lane_size);
@@ -154,8 +178,8 @@ Status load_lanes(Program& program, const Instruction& instruction, const Addres
     return {};
   };
   const auto run = [&](std::size_t first, std::size_t count, std::uint64_t address) {
-    return load_range(program, instruction, address, format, count, static_cast<std::int64_t>(first),
-                      lanes + first * format.lane_size);
+    return load_range(program, instruction, address, format, count,
+                      static_cast<std::int64_t>(first), lanes + first * format.lane_size);
   };
   const auto apart = [&](std::size_t first, std::size_t count, const std::uint8_t* mask) -> Status {
     std::byte raw[kChunk * 8];
@@ -167,7 +191,8 @@ Status load_lanes(Program& program, const Instruction& instruction, const Addres
           const auto address = at.pointers->at<std::uint64_t>(first + i);
           const std::byte* place = place_of(program, address, format, false);
           if (!place) [[unlikely]] {
-            status = bad_access(program, instruction, static_cast<std::int64_t>(first + i), address, format, "reads", false);
+            status = bad_access(program, instruction, static_cast<std::int64_t>(first + i), address,
+                                format, "reads", false);
             return;
           }
           std::memcpy(&element, place, sizeof(T));
@@ -194,7 +219,8 @@ Status store_lanes(Program& program, const Instruction& instruction, const Addre
   const auto run = [&](std::size_t first, std::size_t count, std::uint64_t address) -> Status {
     const auto element = at.count == 1 ? -1 : static_cast<std::int64_t>(first);
     if (!values.uniform())
-      return store_range(program, instruction, address, format, count, element, values.bytes() + first * format.lane_size);
+      return store_range(program, instruction, address, format, count, element,
+                         values.bytes() + first * format.lane_size);
     std::byte repeated[kChunk * 8];
     fill(repeated, format.lane_size, 0, count, values);
     return store_range(program, instruction, address, format, count, element, repeated);
@@ -213,7 +239,8 @@ Status store_lanes(Program& program, const Instruction& instruction, const Addre
       const auto address = at.pointers->at<std::uint64_t>(first + i);
       std::byte* place = place_of(program, address, format, true);
       if (!place) [[unlikely]]
-        return bad_access(program, instruction, at.count == 1 ? -1 : static_cast<std::int64_t>(first + i), address,
+        return bad_access(program, instruction,
+                          at.count == 1 ? -1 : static_cast<std::int64_t>(first + i), address,
                           format, "writes", true);
       std::memcpy(place, raw + i * format.bytes, format.bytes);
       if (traffic) traffic->range(Traffic::Way::store, address, format.bytes, 1);
@@ -232,9 +259,11 @@ std::size_t row_of(const Operand& pointers) {
 class Load final : public Instruction {
 public:
   Status run(Program& program) const override {
-    const Addresses at{&program.at(pointers.slot), masked ? &program.at(mask) : nullptr, pointers.count(program), row_of(pointers)};
+    const Addresses at{&program.at(pointers.slot), masked ? &program.at(mask) : nullptr,
+                       pointers.count(program), row_of(pointers)};
     Lanes out;
-    HEBE_CHECK(load_lanes(program, *this, at, format, otherwise ? &program.at(other) : nullptr, out));
+    HEBE_CHECK(
+        load_lanes(program, *this, at, format, otherwise ? &program.at(other) : nullptr, out));
     program.set(to, std::move(out));
     return {};
   }
@@ -247,7 +276,8 @@ public:
 class Store final : public Instruction {
 public:
   Status run(Program& program) const override {
-    const Addresses at{&program.at(pointers.slot), masked ? &program.at(mask) : nullptr, pointers.count(program), row_of(pointers)};
+    const Addresses at{&program.at(pointers.slot), masked ? &program.at(mask) : nullptr,
+                       pointers.count(program), row_of(pointers)};
     return store_lanes(program, *this, at, format, program.at(value));
   }
   Operand pointers{};
@@ -265,14 +295,18 @@ InstructionPtr make_load(Compiler& compiler, const Operation& op) {
   if (through_block_pointer(op)) return make_block_load(compiler, op);
   const auto pointers = compiler.operand(*op.operands[0], op);
   if (!pointers) return nullptr;
-  const auto format = pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
-  if (!format) return compiler.unsupported(op, fmt::format("no loads through {}", op.operands[0]->type->text));
+  const auto format =
+      pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
+  if (!format)
+    return compiler.unsupported(op, fmt::format("no loads through {}", op.operands[0]->type->text));
   auto made = std::make_unique<Load>();
   made->pointers = *pointers;
   made->format = *format;
   made->to = compiler.slot(op.result());
-  if (const auto mask = op.segment(1); !mask.empty()) made->masked = true, made->mask = compiler.slot(*mask[0]);
-  if (const auto other = op.segment(2); !other.empty()) made->otherwise = true, made->other = compiler.slot(*other[0]);
+  if (const auto mask = op.segment(1); !mask.empty())
+    made->masked = true, made->mask = compiler.slot(*mask[0]);
+  if (const auto other = op.segment(2); !other.empty())
+    made->otherwise = true, made->other = compiler.slot(*other[0]);
   return made;
 }
 
@@ -280,13 +314,17 @@ InstructionPtr make_store(Compiler& compiler, const Operation& op) {
   if (through_block_pointer(op)) return make_block_store(compiler, op);
   const auto pointers = compiler.operand(*op.operands[0], op);
   if (!pointers) return nullptr;
-  const auto format = pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
-  if (!format) return compiler.unsupported(op, fmt::format("no stores through {}", op.operands[0]->type->text));
+  const auto format =
+      pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
+  if (!format)
+    return compiler.unsupported(op,
+                                fmt::format("no stores through {}", op.operands[0]->type->text));
   auto made = std::make_unique<Store>();
   made->pointers = *pointers;
   made->format = *format;
   made->value = compiler.slot(*op.operands[1]);
-  if (const auto mask = op.segment(2); !mask.empty()) made->masked = true, made->mask = compiler.slot(*mask[0]);
+  if (const auto mask = op.segment(2); !mask.empty())
+    made->masked = true, made->mask = compiler.slot(*mask[0]);
   return made;
 }
 
@@ -299,7 +337,8 @@ template <class T> struct Offset {
 #pragma GCC ivdep
     for (std::size_t i = 0; i < count; ++i)
       r[i] = static_cast<std::uint64_t>(address[i]) +
-             static_cast<std::uint64_t>(static_cast<std::int64_t>(offset[i])) * static_cast<std::uint64_t>(bytes);
+             static_cast<std::uint64_t>(static_cast<std::int64_t>(offset[i])) *
+                 static_cast<std::uint64_t>(bytes);
   }
 };
 template <class T, std::int64_t Bytes> struct OffsetBy {
@@ -309,26 +348,43 @@ template <class T, std::int64_t Bytes> struct OffsetBy {
 };
 template <class T> LaneKernel offset_kernel(std::size_t bytes) {
   switch (bytes) {
-  case 1: return fitting<OffsetBy<T, 1>>();
-  case 2: return fitting<OffsetBy<T, 2>>();
-  case 4: return fitting<OffsetBy<T, 4>>();
-  case 8: return fitting<OffsetBy<T, 8>>();
-  default: return nullptr;
+  case 1:
+    return fitting<OffsetBy<T, 1>>();
+  case 2:
+    return fitting<OffsetBy<T, 2>>();
+  case 4:
+    return fitting<OffsetBy<T, 4>>();
+  case 8:
+    return fitting<OffsetBy<T, 8>>();
+  default:
+    return nullptr;
   }
 }
 
 InstructionPtr make_address(Compiler& compiler, const Operation& op) {
-  const auto pointer = compiler.operand(*op.operands[0], op), offset = compiler.operand(*op.operands[1], op);
+  const auto pointer = compiler.operand(*op.operands[0], op),
+             offset = compiler.operand(*op.operands[1], op);
   if (!pointer || !offset) return nullptr;
-  const auto format = pointer->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
-  if (!format) return compiler.unsupported(op, fmt::format("no addresses of {}", op.operands[0]->type->text));
+  const auto format =
+      pointer->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
+  if (!format)
+    return compiler.unsupported(op, fmt::format("no addresses of {}", op.operands[0]->type->text));
   LaneKernel kernel = nullptr;
   switch (offset->lane) {
-  case Lane::i8: kernel = offset_kernel<std::int8_t>(format->bytes); break;
-  case Lane::i16: kernel = offset_kernel<std::int16_t>(format->bytes); break;
-  case Lane::i32: kernel = offset_kernel<std::int32_t>(format->bytes); break;
-  case Lane::i64: kernel = offset_kernel<std::int64_t>(format->bytes); break;
-  default: break;
+  case Lane::i8:
+    kernel = offset_kernel<std::int8_t>(format->bytes);
+    break;
+  case Lane::i16:
+    kernel = offset_kernel<std::int16_t>(format->bytes);
+    break;
+  case Lane::i32:
+    kernel = offset_kernel<std::int32_t>(format->bytes);
+    break;
+  case Lane::i64:
+    kernel = offset_kernel<std::int64_t>(format->bytes);
+    break;
+  default:
+    break;
   }
   return make_lanewise(compiler, op, kernel, WorkKind::address, false);
 }

@@ -34,11 +34,15 @@ bool ends_block(const Operation& op) {
 
 Ending::Kind kind_of(const Operation& op) {
   switch (op.code) {
-  case Op::scf_condition: return Ending::Kind::condition;
-  case Op::tt_return: return Ending::Kind::give_back;
+  case Op::scf_condition:
+    return Ending::Kind::condition;
+  case Op::tt_return:
+    return Ending::Kind::give_back;
   case Op::cf_br:
-  case Op::cf_cond_br: return Ending::Kind::branch;
-  default: return Ending::Kind::yield;
+  case Op::cf_cond_br:
+    return Ending::Kind::branch;
+  default:
+    return Ending::Kind::yield;
   }
 }
 
@@ -71,7 +75,8 @@ InstructionPtr Compiler::unsupported(const Operation& op, std::string why) {
   refusals.push_back(Refusal{RefusalCode::unsupported,
                              fmt::format("{} cannot be interpreted: {}", op.name, why),
                              fmt::format("line {}", op.line),
-                             "interpret a kernel without it, or measure it on a GPU", {}});
+                             "interpret a kernel without it, or measure it on a GPU",
+                             {}});
   return nullptr;
 }
 
@@ -105,7 +110,9 @@ std::optional<Operand> Compiler::operand(const Value& value, const Operation& op
     operand.lane = *lane_of(operand.scalar);
   }
   operand.shape = type.shape;
-  operand.elements = type.shaped() ? static_cast<std::size_t>(type.elements()) : combining() ? 0 : 1;
+  operand.elements = type.shaped() ? static_cast<std::size_t>(type.elements())
+                     : combining() ? 0
+                                   : 1;
   return operand;
 }
 
@@ -119,8 +126,9 @@ std::unique_ptr<Code> Compiler::code(const Block& block, bool combine) {
     const Make make = maker_of(op->code);
     InstructionPtr made;
     if (op->form == Operation::Form::opaque)
-      made = unsupported(*op, op->unread.empty() ? "the operation is not known"
-                                                 : fmt::format("it is written in another way ({})", op->unread));
+      made = unsupported(*op, op->unread.empty()
+                                  ? "the operation is not known"
+                                  : fmt::format("it is written in another way ({})", op->unread));
     else if (!make)
       made = unsupported(*op, "nothing is known about what it does");
     else
@@ -158,7 +166,9 @@ void Compiler::end_block(const Block& block, Code& code) {
 // operation. A value that another block of the function uses lives until the function returns.
 void Compiler::find_last_uses(const Block& block, Code& code) {
   std::unordered_map<const Value*, std::size_t> last;
-  const auto own = [&](const Value& value) { return (value.op ? value.op->block : value.block) == &block; };
+  const auto own = [&](const Value& value) {
+    return (value.op ? value.op->block : value.block) == &block;
+  };
   std::size_t step = 0;
   std::unordered_map<const Operation*, std::size_t> step_of;
   for (std::size_t i = 0; i < code.steps.size(); ++i) step_of[code.steps[i].instruction->op] = i;

@@ -46,7 +46,7 @@ struct Ending {
   std::vector<Slot> operands;
   std::vector<bool> last_use; ///< of the operand: it may be moved
   struct Target {
-    std::uint32_t block = 0;      ///< number in its function
+    std::uint32_t block = 0;            ///< number in its function
     std::uint32_t first = 0, count = 0; ///< operands that become its arguments
   };
   std::vector<Target> targets; ///< one, or two: if the first operand is true, else
@@ -77,9 +77,9 @@ struct Plan {
 struct Operand {
   Slot slot = 0;
   Lane lane = Lane::i64;
-  Scalar scalar = Scalar::i64;  ///< pointers: i64
+  Scalar scalar = Scalar::i64; ///< pointers: i64
   bool pointer = false;
-  std::size_t elements = 0;     ///< 0: as wide as the running combine region
+  std::size_t elements = 0; ///< 0: as wide as the running combine region
   std::span<const std::int64_t> shape{};
   [[nodiscard]] std::size_t size() const { return size_of(lane); }
   [[nodiscard]] std::size_t count(const Program& p) const { return elements ? elements : p.width; }
@@ -148,7 +148,8 @@ void add_synchronisation(Makers& makers);
 
 /// A result that may take over an operand's storage: of operands that are used for the last time
 /// and that nobody else sees.
-[[nodiscard]] Lanes result_lanes(Program& program, const Instruction& instruction, std::size_t bytes,
-                                 std::span<const Operand> operands, std::size_t element_size);
+[[nodiscard]] Lanes result_lanes(Program& program, const Instruction& instruction,
+                                 std::size_t bytes, std::span<const Operand> operands,
+                                 std::size_t element_size);
 
 } // namespace hebe::ttgir

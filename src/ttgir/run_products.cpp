@@ -42,7 +42,8 @@ struct Factor {
     std::size_t count = 1;
     for (const auto d : shape) count *= static_cast<std::size_t>(d);
     Lanes out = program.dense(count * format.lane_size);
-    for (std::size_t i = 0; i < count; ++i) std::memcpy(out.bytes() + i * format.lane_size, value.bytes(), format.lane_size);
+    for (std::size_t i = 0; i < count; ++i)
+      std::memcpy(out.bytes() + i * format.lane_size, value.bytes(), format.lane_size);
     return out;
   }
 };
@@ -76,7 +77,8 @@ Lanes rounded(Program& program, const Lanes& in, std::size_t count, RoundLanes r
 }
 Lanes difference(Program& program, const Lanes& a, const Lanes& b, std::size_t count) {
   Lanes out = program.dense(count * sizeof(float));
-  for (std::size_t i = 0; i < count; ++i) out.data<float>()[i] = a.data<float>()[i] - b.data<float>()[i];
+  for (std::size_t i = 0; i < count; ++i)
+    out.data<float>()[i] = a.data<float>()[i] - b.data<float>()[i];
   return out;
 }
 
@@ -88,7 +90,8 @@ public:
     const std::size_t many_a = batch * s.m * s.k, many_b = batch * s.k * s.n;
     const auto each = [&]<class T>(const Lanes& x, const Lanes& y) {
       for (std::size_t i = 0; i < batch; ++i)
-        add_product(c.data<T>() + i * s.m * s.n, x.data<T>() + i * s.m * s.k, y.data<T>() + i * s.k * s.n, s);
+        add_product(c.data<T>() + i * s.m * s.n, x.data<T>() + i * s.m * s.k,
+                    y.data<T>() + i * s.k * s.n, s);
     };
     if (sum == Lane::f64) return each.template operator()<double>(left, right);
     if (sum == Lane::i32) {
@@ -102,11 +105,14 @@ public:
       f32(rounded(program, x, many_a, tf32), rounded(program, y, many_b, tf32));
     };
     switch (precision) {
-    case Precision::ieee: return f32(left, right);
-    case Precision::tf32: return cut(left, right);
+    case Precision::ieee:
+      return f32(left, right);
+    case Precision::tf32:
+      return cut(left, right);
     case Precision::tf32x3: {
       const auto nearest = rounding_to(Scalar::tf32, Rounding::nearest_away);
-      const Lanes big_a = rounded(program, left, many_a, nearest), big_b = rounded(program, right, many_b, nearest);
+      const Lanes big_a = rounded(program, left, many_a, nearest),
+                  big_b = rounded(program, right, many_b, nearest);
       cut(difference(program, left, big_a, many_a), big_b);
       cut(big_a, difference(program, right, big_b, many_b));
       return cut(big_a, big_b);
@@ -151,14 +157,15 @@ private:
     if (lane == Lane::i32) return in;
     Lanes out = program.dense(count * sizeof(std::int32_t));
     for (std::size_t i = 0; i < count; ++i)
-      out.data<std::int32_t>()[i] = lane == Lane::i8 ? in.data<std::int8_t>()[i] : in.data<std::int16_t>()[i];
+      out.data<std::int32_t>()[i] =
+          lane == Lane::i8 ? in.data<std::int8_t>()[i] : in.data<std::int16_t>()[i];
     return out;
   }
 };
 
 /// Dense lanes that only this instruction sees, with the accumulator's elements.
-Lanes own_accumulator(Program& program, const Instruction& instruction, Lanes& in, std::size_t operand,
-                      std::size_t count, std::size_t size) {
+Lanes own_accumulator(Program& program, const Instruction& instruction, Lanes& in,
+                      std::size_t operand, std::size_t count, std::size_t size) {
   if ((instruction.dying >> operand & 1) && in.sole()) return in;
   Lanes out = program.dense(count * size);
   if (in.uniform())
@@ -176,7 +183,8 @@ public:
     const bool from_zero = conditional && program.at(use_c).at<std::uint8_t>(0) == 0;
     Lanes zero;
     Lanes c = from_zero ? own_accumulator(program, *this, zero, 8, count, size_of(sum))
-                        : own_accumulator(program, *this, program.at(accumulator), 2, count, size_of(sum));
+                        : own_accumulator(program, *this, program.at(accumulator), 2, count,
+                                          size_of(sum));
     add(program, c, a.read(program), b.read(program));
     finish(c);
     program.set(to, std::move(c));
@@ -187,41 +195,56 @@ public:
 };
 
 /// Shapes and types of a product; false after a refusal.
-bool describe(Compiler& compiler, const Operation& op, const Value& a, const Value& b, const Value& c,
-              Product& made) {
-  const auto left = factor_of(compiler, a), right = factor_of(compiler, b), into = factor_of(compiler, c);
-  if (!left || !right || !into) return compiler.unsupported(op, "an operand is not a matrix of numbers") != nullptr;
+bool describe(Compiler& compiler, const Operation& op, const Value& a, const Value& b,
+              const Value& c, Product& made) {
+  const auto left = factor_of(compiler, a), right = factor_of(compiler, b),
+             into = factor_of(compiler, c);
+  if (!left || !right || !into)
+    return compiler.unsupported(op, "an operand is not a matrix of numbers") != nullptr;
   const std::size_t rank = into->shape.size();
   if (rank < 2 || left->shape.size() != rank || right->shape.size() != rank)
     return compiler.unsupported(op, "its operands differ in rank") != nullptr;
-  const auto at = [](const Factor& f, std::size_t from_end) { return static_cast<std::size_t>(f.shape[f.shape.size() - from_end]); };
+  const auto at = [](const Factor& f, std::size_t from_end) {
+    return static_cast<std::size_t>(f.shape[f.shape.size() - from_end]);
+  };
   made.a = *left;
   made.b = *right;
   made.shape = {at(*into, 2), at(*into, 1), at(*left, 1)};
   for (std::size_t d = 0; d + 2 < rank; ++d) made.batch *= static_cast<std::size_t>(into->shape[d]);
-  if (at(*left, 2) != made.shape.m || at(*right, 2) != made.shape.k || at(*right, 1) != made.shape.n)
+  if (at(*left, 2) != made.shape.m || at(*right, 2) != made.shape.k ||
+      at(*right, 1) != made.shape.n)
     return compiler.unsupported(op, "the shapes of its operands do not fit") != nullptr;
   made.sum = into->lane();
   if (made.sum == Lane::f32) made.round = rounding_to(into->format.scalar);
   const auto precision = precision_of(op);
-  if (!precision) return compiler.unsupported(op, fmt::format("its precision '{}' is not known", op.text_of("inputPrecision"))) != nullptr;
+  if (!precision)
+    return compiler.unsupported(op, fmt::format("its precision '{}' is not known",
+                                                op.text_of("inputPrecision"))) != nullptr;
   made.precision = *precision;
-  const bool floats = left->lane() == Lane::f32 && right->lane() == Lane::f32 && made.sum == Lane::f32;
-  const bool doubles = left->lane() == Lane::f64 && right->lane() == Lane::f64 && made.sum == Lane::f64;
-  const auto whole = [](Lane lane) { return lane == Lane::i8 || lane == Lane::i16 || lane == Lane::i32; };
+  const bool floats =
+      left->lane() == Lane::f32 && right->lane() == Lane::f32 && made.sum == Lane::f32;
+  const bool doubles =
+      left->lane() == Lane::f64 && right->lane() == Lane::f64 && made.sum == Lane::f64;
+  const auto whole = [](Lane lane) {
+    return lane == Lane::i8 || lane == Lane::i16 || lane == Lane::i32;
+  };
   const bool integers = whole(left->lane()) && whole(right->lane()) && made.sum == Lane::i32;
   if (!floats && !doubles && !integers)
-    return compiler.unsupported(op, fmt::format("no products of {} and {} into {}", spelling(left->format.scalar),
-                                                spelling(right->format.scalar), spelling(into->format.scalar))) != nullptr;
+    return compiler.unsupported(
+               op, fmt::format("no products of {} and {} into {}", spelling(left->format.scalar),
+                               spelling(right->format.scalar), spelling(into->format.scalar))) !=
+           nullptr;
   made.work = WorkKind::product;
-  made.work_type = left->format.scalar == right->format.scalar ? spelling(left->format.scalar) : "mixed";
+  made.work_type =
+      left->format.scalar == right->format.scalar ? spelling(left->format.scalar) : "mixed";
   made.work_elements = made.batch * made.shape.m * made.shape.n * made.shape.k;
   return true;
 }
 
 InstructionPtr make_dot(Compiler& compiler, const Operation& op) {
   auto made = std::make_unique<Dot>();
-  if (!describe(compiler, op, *op.operands[0], *op.operands[1], *op.operands[2], *made)) return nullptr;
+  if (!describe(compiler, op, *op.operands[0], *op.operands[1], *op.operands[2], *made))
+    return nullptr;
   made->accumulator = compiler.slot(*op.operands[2]);
   made->to = compiler.slot(op.result());
   if (op.operands.size() > 3) {
@@ -260,12 +283,14 @@ InstructionPtr make_tensor_memory_dot(Compiler& compiler, const Operation& op) {
   if (segment(2).empty() || segment(4).empty() || segment(5).empty())
     return compiler.unsupported(op, "it is written in another way");
   auto made = std::make_unique<TensorMemoryDot>();
-  if (!describe(compiler, op, *segment(0)[0], *segment(1)[0], *segment(2)[0], *made)) return nullptr;
+  if (!describe(compiler, op, *segment(0)[0], *segment(1)[0], *segment(2)[0], *made))
+    return nullptr;
   made->into = memdesc_type(*segment(2)[0])->format;
   made->accumulator = compiler.slot(*segment(2)[0]);
   made->use_d = compiler.slot(*segment(4)[0]);
   made->predicate = compiler.slot(*segment(5)[0]);
-  if (!op.find("inputPrecision")) made->precision = Precision::tf32; // the only one the unit has for f32
+  if (!op.find("inputPrecision"))
+    made->precision = Precision::tf32; // the only one the unit has for f32
   if (!op.results.empty())
     made->token = compiler.slot(op.result());
   else

@@ -74,7 +74,8 @@ Status Program::run_function(const FunctionCode& function, std::vector<Lanes> ar
   return {};
 }
 
-Status Program::run_blocks(const std::vector<std::unique_ptr<Code>>& blocks, std::vector<Lanes>& values) {
+Status Program::run_blocks(const std::vector<std::unique_ptr<Code>>& blocks,
+                           std::vector<Lanes>& values) {
   std::uint32_t block = 0;
   while (true) {
     const Code& code = *blocks[block];
@@ -87,10 +88,12 @@ Status Program::run_blocks(const std::vector<std::unique_ptr<Code>>& blocks, std
     }
     // An empty block that goes to itself would never be seen by run().
     if (steps_left_-- == 0) return too_long(*plan.instructions.front());
-    const bool first = ending.targets.size() == 1 || frame_[ending.operands[0]].at<std::uint8_t>(0) != 0;
+    const bool first =
+        ending.targets.size() == 1 || frame_[ending.operands[0]].at<std::uint8_t>(0) != 0;
     const auto& target = ending.targets[first ? 0 : 1];
     values.clear();
-    for (std::uint32_t i = 0; i < target.count; ++i) values.push_back(frame_[ending.operands[target.first + i]]);
+    for (std::uint32_t i = 0; i < target.count; ++i)
+      values.push_back(frame_[ending.operands[target.first + i]]);
     block = target.block;
   }
 }
@@ -116,7 +119,8 @@ void Program::assign(const std::vector<Slot>& slots, std::vector<Lanes>& values)
 std::string Program::name(const Instruction& instruction, std::int64_t element) const {
   const Operation& op = *instruction.op;
   std::string text = fmt::format("{} (line {}", op.name, op.line);
-  if (!op.results.empty() && !op.results[0].name.empty()) text += fmt::format(", %{}", op.results[0].name);
+  if (!op.results.empty() && !op.results[0].name.empty())
+    text += fmt::format(", %{}", op.results[0].name);
   text += fmt::format(") of program ({}, {}, {})", id[0], id[1], id[2]);
   if (element >= 0) text += fmt::format(", element {},", element);
   return text;
@@ -124,9 +128,10 @@ std::string Program::name(const Instruction& instruction, std::int64_t element) 
 
 Status Program::too_long(const Instruction& instruction) const {
   return refuse(RefusalCode::kernel_failed,
-                fmt::format("{} is beyond the {} operations that a program may run", name(instruction),
-                            launch.limits.steps),
-                "a loop does not end, or it waits for a program that starts later; raise Limits::steps if neither");
+                fmt::format("{} is beyond the {} operations that a program may run",
+                            name(instruction), launch.limits.steps),
+                "a loop does not end, or it waits for a program that starts later; raise "
+                "Limits::steps if neither");
 }
 
 void Program::print(std::string_view text) {

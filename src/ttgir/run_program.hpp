@@ -1,6 +1,6 @@
-// One program (block of the grid) while it runs. In: the launch's memory, the values in their slots;
-// out: what operations leave there. Invariant: owned by one thread; nothing of one program is seen by
-// the next that the thread runs.
+// One program (block of the grid) while it runs. In: the launch's memory, the values in their
+// slots; out: what operations leave there. Invariant: owned by one thread; nothing of one program
+// is seen by the next that the thread runs.
 #pragma once
 
 #include "core/result.hpp"
@@ -82,7 +82,7 @@ public:
   const InterpretOptions& options;
   std::array<std::uint32_t, 3> id{};
   std::uint64_t number = 0;
-  std::size_t width = 1; ///< how many elements a combine region works on at once
+  std::size_t width = 1;                 ///< how many elements a combine region works on at once
   std::vector<std::uint64_t> executions; ///< by instruction, of this program
   Traffic* traffic;                      ///< null: not counted
   std::vector<std::pair<std::uint64_t, std::string>> printed;

@@ -13,10 +13,11 @@
 namespace hebe::ttgir {
 namespace {
 
-/// A region run for many elements: all at once where its operations work by element, else one by one.
+/// A region run for many elements: all at once where its operations work by element, else one by
+/// one.
 struct Combine {
   Blocks blocks;
-  std::vector<std::size_t> sizes;  ///< of the results' lanes
+  std::vector<std::size_t> sizes;   ///< of the results' lanes
   const Lanewise* single = nullptr; ///< the region is this one operation on its two arguments
 
   [[nodiscard]] Status run(Program& program, std::vector<Lanes>& values, std::size_t count) const {
@@ -31,7 +32,8 @@ struct Combine {
     for (std::size_t i = 0; i < count; ++i) {
       std::vector<Lanes> one(values.size());
       for (std::size_t k = 0; k < values.size(); ++k)
-        std::memcpy(one[k].bytes(), values[k].bytes() + (values[k].uniform() ? 0 : i * argument_sizes[k]),
+        std::memcpy(one[k].bytes(),
+                    values[k].bytes() + (values[k].uniform() ? 0 : i * argument_sizes[k]),
                     argument_sizes[k]);
       HEBE_CHECK(program.run_blocks(blocks, one));
       for (std::size_t k = 0; k < sizes.size(); ++k)
@@ -50,7 +52,9 @@ bool compile_region(Compiler& compiler, const Operation& op, bool pairs, Combine
   }
   const Block& block = op.regions[0]->front();
   for (const Value& argument : block.arguments) {
-    const auto lane = argument.type && argument.type->is(Type::Kind::scalar) ? lane_of(argument.type->scalar) : std::nullopt;
+    const auto lane = argument.type && argument.type->is(Type::Kind::scalar)
+                          ? lane_of(argument.type->scalar)
+                          : std::nullopt;
     combine.argument_sizes.push_back(lane ? size_of(*lane) : 8);
   }
   // Scalars of a region that branches differ from element to element: such a region runs for one.
@@ -63,19 +67,23 @@ bool compile_region(Compiler& compiler, const Operation& op, bool pairs, Combine
     return false;
   }
   const Ending& ending = combine.blocks[0]->ending;
-  if (pairs && (block.arguments.size() != 2 * op.operands.size() || ending.operands.size() != op.operands.size())) {
+  if (pairs && (block.arguments.size() != 2 * op.operands.size() ||
+                ending.operands.size() != op.operands.size())) {
     compiler.unsupported(op, "its region does not combine its operands in pairs");
     return false;
   }
   for (const Value* value : last->operands) {
-    const auto lane = value->type && value->type->is(Type::Kind::scalar) ? lane_of(value->type->scalar) : std::nullopt;
+    const auto lane = value->type && value->type->is(Type::Kind::scalar)
+                          ? lane_of(value->type->scalar)
+                          : std::nullopt;
     combine.sizes.push_back(lane ? size_of(*lane) : 8);
   }
   if (pairs && combine.blocks[0]->steps.size() == 1 && op.operands.size() == 1) {
     const auto* only = dynamic_cast<const Lanewise*>(combine.blocks[0]->steps[0].instruction.get());
-    if (only && only->operand_count == 2 && only->operands[0].slot == combine.blocks[0]->arguments[0] &&
-        only->operands[1].slot == combine.blocks[0]->arguments[1] && only->result.slot == ending.operands[0] &&
-        only->result.size() == only->operands[0].size())
+    if (only && only->operand_count == 2 &&
+        only->operands[0].slot == combine.blocks[0]->arguments[0] &&
+        only->operands[1].slot == combine.blocks[0]->arguments[1] &&
+        only->result.slot == ending.operands[0] && only->result.size() == only->operands[0].size())
       combine.single = only;
   }
   return true;
@@ -90,7 +98,8 @@ struct Axis {
       (d < axis ? outer : d == axis ? length : inner) *= static_cast<std::size_t>(shape[d]);
   }
   [[nodiscard]] std::vector<std::int64_t> shape() const {
-    return {static_cast<std::int64_t>(length), static_cast<std::int64_t>(outer), static_cast<std::int64_t>(inner)};
+    return {static_cast<std::int64_t>(length), static_cast<std::int64_t>(outer),
+            static_cast<std::int64_t>(inner)};
   }
   [[nodiscard]] std::vector<std::int64_t> strides() const {
     const auto i = static_cast<std::int64_t>(inner);
@@ -103,7 +112,8 @@ Lanes axis_first(Program& program, const Lanes& in, std::size_t size, const Axis
   if (in.uniform() || axis.outer == 1) return in;
   Lanes out = program.dense(axis.length * axis.rest() * size);
   if (axis.inner == 1) {
-    const std::int64_t shape[] = {static_cast<std::int64_t>(axis.length), static_cast<std::int64_t>(axis.outer)};
+    const std::int64_t shape[] = {static_cast<std::int64_t>(axis.length),
+                                  static_cast<std::int64_t>(axis.outer)};
     const std::int64_t strides[] = {1, static_cast<std::int64_t>(axis.length)};
     copy_strided(out.bytes(), in.bytes(), size, shape, strides);
   } else {
@@ -142,27 +152,33 @@ public:
   void halve(Program& program, Lanes& value, std::size_t half, std::size_t pairs) const {
     const std::size_t size = operands[0].size();
     const Lanes right = value.from(half * size);
-    const bool own = value.storage()->users == 2 && value.bytes() == value.storage()->bytes; // it and `right`
+    const bool own =
+        value.storage()->users == 2 && value.bytes() == value.storage()->bytes; // it and `right`
     Lanes out = own ? value : program.dense(half * size);
     combine.single->apply({&value, &right}, out.bytes(), pairs);
-    if (!own && pairs < half) std::memcpy(out.bytes() + pairs * size, value.bytes() + pairs * size, (half - pairs) * size);
+    if (!own && pairs < half)
+      std::memcpy(out.bytes() + pairs * size, value.bytes() + pairs * size, (half - pairs) * size);
     program.executions[combine.single->number] += pairs;
     value = std::move(out);
   }
 
-  Status halve_by_region(Program& program, std::vector<Lanes>& values, std::size_t half, std::size_t pairs) const {
+  Status halve_by_region(Program& program, std::vector<Lanes>& values, std::size_t half,
+                         std::size_t pairs) const {
     std::vector<Lanes> both;
     for (const Lanes& value : values) both.push_back(value);
-    for (std::size_t k = 0; k < values.size(); ++k) both.push_back(values[k].from(half * operands[k].size()));
+    for (std::size_t k = 0; k < values.size(); ++k)
+      both.push_back(values[k].from(half * operands[k].size()));
     HEBE_CHECK(combine.run(program, both, pairs));
     for (std::size_t k = 0; k < values.size(); ++k) {
       if (pairs < half && !(both[k].uniform() && values[k].uniform())) {
         const std::size_t size = operands[k].size();
         Lanes out = program.dense(half * size);
         for (std::size_t i = 0; i < pairs; ++i)
-          std::memcpy(out.bytes() + i * size, both[k].bytes() + (both[k].uniform() ? 0 : i * size), size);
+          std::memcpy(out.bytes() + i * size, both[k].bytes() + (both[k].uniform() ? 0 : i * size),
+                      size);
         for (std::size_t i = pairs; i < half; ++i)
-          std::memcpy(out.bytes() + i * size, values[k].bytes() + (values[k].uniform() ? 0 : i * size), size);
+          std::memcpy(out.bytes() + i * size,
+                      values[k].bytes() + (values[k].uniform() ? 0 : i * size), size);
         both[k] = std::move(out);
       }
       values[k] = std::move(both[k]);
@@ -184,7 +200,8 @@ public:
     const std::size_t rest = axis.rest();
     for (const Operand& operand : operands) {
       const Lanes& value = program.at(operand.slot);
-      in.push_back(value.uniform() ? spread(program, value, operand) : axis_first(program, value, operand.size(), axis));
+      in.push_back(value.uniform() ? spread(program, value, operand)
+                                   : axis_first(program, value, operand.size(), axis));
       out.push_back(program.dense(axis.length * rest * operand.size()));
     }
     for (std::size_t i = 0; i < axis.length; ++i) {
@@ -200,7 +217,8 @@ public:
         continue;
       }
       std::vector<Lanes> values = before;
-      for (std::size_t k = 0; k < in.size(); ++k) values.push_back(in[k].from(row * rest * operands[k].size()));
+      for (std::size_t k = 0; k < in.size(); ++k)
+        values.push_back(in[k].from(row * rest * operands[k].size()));
       if (i > 0) {
         HEBE_CHECK(combine.run(program, values, rest));
       }
@@ -208,7 +226,8 @@ public:
         const std::size_t size = operands[k].size();
         std::byte* to = out[k].bytes() + row * rest * size;
         if (values[k].uniform())
-          for (std::size_t j = 0; j < rest; ++j) std::memcpy(to + j * size, values[k].bytes(), size);
+          for (std::size_t j = 0; j < rest; ++j)
+            std::memcpy(to + j * size, values[k].bytes(), size);
         else
           std::memcpy(to, values[k].bytes(), rest * size);
       }
@@ -217,7 +236,8 @@ public:
     for (std::size_t k = 0; k < out.size(); ++k) {
       if (axis.outer != 1) {
         Lanes back = program.dense(axis.length * rest * operands[k].size());
-        scatter_strided(back.bytes(), out[k].bytes(), operands[k].size(), axis.shape(), axis.strides());
+        scatter_strided(back.bytes(), out[k].bytes(), operands[k].size(), axis.shape(),
+                        axis.strides());
         out[k] = std::move(back);
       }
       program.set(results[k], std::move(out[k]));
@@ -284,8 +304,10 @@ template <class Made> InstructionPtr make_along_axis(Compiler& compiler, const O
 
 InstructionPtr make_map(Compiler& compiler, const Operation& op) {
   auto made = std::make_unique<Map>();
-  if (integer(op.text_of("pack")).value_or(1) != 1) return compiler.unsupported(op, "it packs several elements");
-  if (!take_operands(compiler, op, *made) || !compile_region(compiler, op, false, made->combine)) return nullptr;
+  if (integer(op.text_of("pack")).value_or(1) != 1)
+    return compiler.unsupported(op, "it packs several elements");
+  if (!take_operands(compiler, op, *made) || !compile_region(compiler, op, false, made->combine))
+    return nullptr;
   return made;
 }
 

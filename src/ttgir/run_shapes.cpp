@@ -50,7 +50,8 @@ bool constant_element(std::string_view text, const Operand& type, std::byte* out
   } else if (type.lane == Lane::f64) {
     std::memcpy(out, &value->value, 8);
   } else {
-    float lane = type.scalar == Scalar::f32 ? static_cast<float>(value->value) : to_odd(value->value);
+    float lane =
+        type.scalar == Scalar::f32 ? static_cast<float>(value->value) : to_odd(value->value);
     if (const auto round = rounding_to(type.scalar)) round(&lane, 1);
     std::memcpy(out, &lane, 4);
   }
@@ -79,7 +80,8 @@ bool constant_bytes(std::string_view text, const Operand& type, std::vector<std:
   if (memory.size() % width != 0 || (count != type.elements && count != 1)) return false;
   out.resize(type.elements * type.size());
   for (std::size_t i = 0; i < type.elements; ++i)
-    decoder(type.scalar)(memory.data() + (count == 1 ? 0 : i * width), out.data() + i * type.size(), 1);
+    decoder(type.scalar)(memory.data() + (count == 1 ? 0 : i * width), out.data() + i * type.size(),
+                         1);
   return true;
 }
 
@@ -93,7 +95,8 @@ InstructionPtr make_constant(Compiler& compiler, const Operation& op) {
   if (inside) text = *inside;
   if (!inside || (!text.starts_with('[') && !text.starts_with('"'))) {
     if (!constant_element(text, *type, made->uniform.bytes()))
-      return compiler.unsupported(op, fmt::format("its value {} is not a number", text.substr(0, 40)));
+      return compiler.unsupported(op,
+                                  fmt::format("its value {} is not a number", text.substr(0, 40)));
     return made;
   }
   if (text.starts_with('"')) {
@@ -105,7 +108,8 @@ InstructionPtr make_constant(Compiler& compiler, const Operation& op) {
   for (const char c : text)
     if (c != '[' && c != ']') flat += c;
   const auto parts = parts_of(flat);
-  if (parts.size() != type->elements) return compiler.unsupported(op, "its elements are not as many as its type has");
+  if (parts.size() != type->elements)
+    return compiler.unsupported(op, "its elements are not as many as its type has");
   made->elements.resize(parts.size() * type->size());
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (!constant_element(parts[i], *type, made->elements.data() + i * type->size()))
@@ -148,7 +152,8 @@ InstructionPtr make_range(Compiler& compiler, const Operation& op) {
   const auto start = integer(op.text_of("start")), end = integer(op.text_of("end"));
   const auto type = compiler.operand(op.result(), op);
   if (!type) return nullptr;
-  if (!start || !end || type->lane != Lane::i32 || *end - *start != static_cast<std::int64_t>(type->elements))
+  if (!start || !end || type->lane != Lane::i32 ||
+      *end - *start != static_cast<std::int64_t>(type->elements))
     return compiler.unsupported(op, "its bounds are not those of its type");
   auto made = std::make_unique<Range>();
   made->to = type->slot;
@@ -229,7 +234,8 @@ public:
     Lanes out = program.dense(to.elements * to.size());
     with_element(to.size(), [&]<class T>() {
       auto* r = out.data<T>();
-      const std::size_t half = first.elements, step = alternate ? 2 : 1, offset = alternate ? 1 : half;
+      const std::size_t half = first.elements, step = alternate ? 2 : 1,
+                        offset = alternate ? 1 : half;
       for (std::size_t i = 0; i < half; ++i) r[i * step] = a.at<T>(i);
       for (std::size_t i = 0; i < second.elements; ++i) r[offset + i * step] = b.at<T>(i);
     });
@@ -295,14 +301,19 @@ public:
     Lanes out = program.dense(to.elements * to.size());
     const auto length = from.shape[axis];
     std::size_t inner = 1, bad = to.elements;
-    for (std::size_t d = axis + 1; d < from.shape.size(); ++d) inner *= static_cast<std::size_t>(from.shape[d]);
+    for (std::size_t d = axis + 1; d < from.shape.size(); ++d)
+      inner *= static_cast<std::size_t>(from.shape[d]);
     const auto many = static_cast<std::size_t>(indices.shape[axis]);
     const auto index = [&](std::size_t i) -> std::int64_t {
       switch (indices.lane) {
-      case Lane::i8: return at.at<std::int8_t>(i);
-      case Lane::i16: return at.at<std::int16_t>(i);
-      case Lane::i32: return at.at<std::int32_t>(i);
-      default: return at.at<std::int64_t>(i);
+      case Lane::i8:
+        return at.at<std::int8_t>(i);
+      case Lane::i16:
+        return at.at<std::int16_t>(i);
+      case Lane::i32:
+        return at.at<std::int32_t>(i);
+      default:
+        return at.at<std::int64_t>(i);
       }
     };
     with_element(to.size(), [&]<class T>() {
@@ -314,13 +325,16 @@ public:
           break;
         }
         const std::size_t outer = i / inner / many;
-        r[i] = in.at<T>((outer * static_cast<std::size_t>(length) + static_cast<std::size_t>(k)) * inner + i % inner);
+        r[i] = in.at<T>((outer * static_cast<std::size_t>(length) + static_cast<std::size_t>(k)) *
+                            inner +
+                        i % inner);
       }
     });
     if (bad != to.elements)
       return refuse(RefusalCode::out_of_bounds,
                     fmt::format("{} takes index {} of {} along axis {}",
-                                program.name(*this, static_cast<std::int64_t>(bad)), index(bad), length, axis));
+                                program.name(*this, static_cast<std::int64_t>(bad)), index(bad),
+                                length, axis));
     program.set(to.slot, std::move(out));
     return {};
   }
@@ -329,7 +343,8 @@ public:
 };
 
 InstructionPtr make_gather(Compiler& compiler, const Operation& op) {
-  const auto from = compiler.operand(*op.operands[0], op), indices = compiler.operand(*op.operands[1], op),
+  const auto from = compiler.operand(*op.operands[0], op),
+             indices = compiler.operand(*op.operands[1], op),
              to = compiler.operand(op.result(), op);
   const auto axis = integer(op.text_of("axis"));
   if (!from || !indices || !to) return nullptr;
@@ -398,7 +413,8 @@ void add_shapes(Makers& makers) {
   add(Op::ub_poison, &make_poison);
   add(Op::tt_make_range, &make_range);
   add(Op::tt_unsplat, &make_unsplat);
-  for (const Op op : {Op::tt_splat, Op::tt_expand_dims, Op::tt_reshape, Op::ttg_convert_layout}) add(op, &make_alias);
+  for (const Op op : {Op::tt_splat, Op::tt_expand_dims, Op::tt_reshape, Op::ttg_convert_layout})
+    add(op, &make_alias);
   for (const Op op : {Op::tt_broadcast, Op::tt_trans}) add(op, &make_rearrangement);
   for (const Op op : {Op::tt_cat, Op::tt_join}) add(op, &make_together);
   add(Op::tt_split, &make_split);

@@ -1,6 +1,6 @@
-// Shared memory: allocations, views, loads, stores, copies from global memory. In: ttg operations; out:
-// instructions. Invariant: an asynchronous copy is done when it is issued, so tokens, groups and waits
-// carry nothing.
+// Shared memory: allocations, views, loads, stores, copies from global memory. In: ttg operations;
+// out: instructions. Invariant: an asynchronous copy is done when it is issued, so tokens, groups
+// and waits carry nothing.
 #include "ttgir/memory_view.hpp"
 #include "ttgir/run_lanewise.hpp"
 
@@ -55,7 +55,8 @@ InstructionPtr make_read(Compiler& compiler, const Operation& op) {
   const auto type = memdesc_type(*op.operands[0]);
   const auto to = compiler.operand(op.result(), op);
   if (!to) return nullptr;
-  if (!type || type->elements() != to->elements || type->format.lane_size != to->size()) return not_memory(compiler, op);
+  if (!type || type->elements() != to->elements || type->format.lane_size != to->size())
+    return not_memory(compiler, op);
   auto made = std::make_unique<ReadAll>();
   made->from = compiler.slot(*op.operands[0]);
   made->to = to->slot;
@@ -77,7 +78,8 @@ InstructionPtr make_write(Compiler& compiler, const Operation& op) {
   const auto type = memdesc_type(*op.operands[1]);
   const auto from = compiler.operand(*op.operands[0], op);
   if (!from) return nullptr;
-  if (!type || type->elements() != from->elements || type->format.lane_size != from->size()) return not_memory(compiler, op);
+  if (!type || type->elements() != from->elements || type->format.lane_size != from->size())
+    return not_memory(compiler, op);
   auto made = std::make_unique<WriteAll>();
   made->from = from->slot;
   made->to = compiler.slot(*op.operands[1]);
@@ -93,7 +95,8 @@ public:
     MemoryView view = view_of(source);
     const std::int64_t i = program.at(index).at<std::int32_t>(0);
     if (i < 0 || i >= view.shape[0])
-      return refuse(RefusalCode::out_of_bounds, fmt::format("{} takes slice {} of {}", program.name(*this), i, view.shape[0]));
+      return refuse(RefusalCode::out_of_bounds,
+                    fmt::format("{} takes slice {} of {}", program.name(*this), i, view.shape[0]));
     view.offset += i * view.strides[0] * static_cast<std::int64_t>(bytes);
     --view.rank;
     std::copy(view.shape.begin() + 1, view.shape.end(), view.shape.begin());
@@ -109,7 +112,8 @@ InstructionPtr make_index(Compiler& compiler, const Operation& op) {
   const auto type = memdesc_type(*op.operands[0]), result = memdesc_type(op.result());
   const auto index = compiler.operand(*op.operands[1], op);
   if (!index) return nullptr;
-  if (!type || !result || index->lane != Lane::i32 || type->shape.size() != result->shape.size() + 1)
+  if (!type || !result || index->lane != Lane::i32 ||
+      type->shape.size() != result->shape.size() + 1)
     return not_memory(compiler, op);
   auto made = std::make_unique<Index>();
   made->from = compiler.slot(*op.operands[0]);
@@ -135,16 +139,21 @@ public:
         view.offset += numbers[d] * old.strides[d] * static_cast<std::int64_t>(type.format.bytes);
       break;
     case Kind::transposed:
-      for (std::size_t d = 0; d < numbers.size(); ++d) view.strides[d] = old.strides[static_cast<std::size_t>(numbers[d])];
+      for (std::size_t d = 0; d < numbers.size(); ++d)
+        view.strides[d] = old.strides[static_cast<std::size_t>(numbers[d])];
       break;
     case Kind::reshaped: {
       if (!old.dense())
-        return refuse(RefusalCode::unsupported, fmt::format("{} reshapes memory that has gaps", program.name(*this)));
-      const auto available = static_cast<std::int64_t>(source.storage()->behind->capacity) - old.offset;
+        return refuse(RefusalCode::unsupported,
+                      fmt::format("{} reshapes memory that has gaps", program.name(*this)));
+      const auto available =
+          static_cast<std::int64_t>(source.storage()->behind->capacity) - old.offset;
       if (static_cast<std::int64_t>(type.elements() * type.format.bytes) > available)
-        return refuse(RefusalCode::out_of_bounds, fmt::format("{} looks beyond its allocation", program.name(*this)));
+        return refuse(RefusalCode::out_of_bounds,
+                      fmt::format("{} looks beyond its allocation", program.name(*this)));
       std::int64_t stride = 1;
-      for (std::size_t d = type.shape.size(); d-- > 0; stride *= type.shape[d]) view.strides[d] = stride;
+      for (std::size_t d = type.shape.size(); d-- > 0; stride *= type.shape[d])
+        view.strides[d] = stride;
       break;
     }
     }
@@ -173,11 +182,13 @@ InstructionPtr make_look(Compiler& compiler, const Operation& op) {
     const bool slice = op.is(Op::ttg_memdesc_subslice);
     made->kind = slice ? Look::Kind::slice : Look::Kind::transposed;
     const auto list = number_list(op.text_of(slice ? "offsets" : "order"));
-    if (!list || list->size() != rank || result->shape.size() != rank) return not_memory(compiler, op);
+    if (!list || list->size() != rank || result->shape.size() != rank)
+      return not_memory(compiler, op);
     made->numbers = *list;
     for (std::size_t d = 0; d < rank; ++d) {
       const std::int64_t x = made->numbers[d];
-      if (x < 0 || (slice ? x + result->shape[d] > source->shape[d] : x >= static_cast<std::int64_t>(rank)))
+      if (x < 0 ||
+          (slice ? x + result->shape[d] > source->shape[d] : x >= static_cast<std::int64_t>(rank)))
         return compiler.unsupported(op, "its offsets or its order are not inside its operand");
     }
   } else {
@@ -189,10 +200,11 @@ InstructionPtr make_look(Compiler& compiler, const Operation& op) {
 class CopyFromGlobal final : public Instruction {
 public:
   Status run(Program& program) const override {
-    const Addresses at{&program.at(pointers.slot), masked ? &program.at(mask) : nullptr, pointers.elements,
-                       static_cast<std::size_t>(pointers.shape.back())};
+    const Addresses at{&program.at(pointers.slot), masked ? &program.at(mask) : nullptr,
+                       pointers.elements, static_cast<std::size_t>(pointers.shape.back())};
     Lanes values;
-    HEBE_CHECK(load_lanes(program, *this, at, format, otherwise ? &program.at(other) : nullptr, values));
+    HEBE_CHECK(
+        load_lanes(program, *this, at, format, otherwise ? &program.at(other) : nullptr, values));
     write_view(program, program.at(to), format, values);
     program.set(token, Lanes());
     return {};
@@ -207,16 +219,20 @@ InstructionPtr make_copy_from_global(Compiler& compiler, const Operation& op) {
   const auto pointers = compiler.operand(*op.segment(0)[0], op);
   const auto type = memdesc_type(*op.segment(1)[0]);
   if (!pointers) return nullptr;
-  const auto format = pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
-  if (!type || !format || format->scalar != type->format.scalar || type->elements() != pointers->elements || pointers->shape.empty())
+  const auto format =
+      pointers->pointer ? memory_format(*op.operands[0]->type->leaf().element) : std::nullopt;
+  if (!type || !format || format->scalar != type->format.scalar ||
+      type->elements() != pointers->elements || pointers->shape.empty())
     return not_memory(compiler, op);
   auto made = std::make_unique<CopyFromGlobal>();
   made->pointers = *pointers;
   made->format = *format;
   made->to = compiler.slot(*op.segment(1)[0]);
   made->token = compiler.slot(op.result());
-  if (const auto mask = op.segment(2); !mask.empty()) made->masked = true, made->mask = compiler.slot(*mask[0]);
-  if (const auto other = op.segment(3); !other.empty()) made->otherwise = true, made->other = compiler.slot(*other[0]);
+  if (const auto mask = op.segment(2); !mask.empty())
+    made->masked = true, made->mask = compiler.slot(*mask[0]);
+  if (const auto other = op.segment(3); !other.empty())
+    made->otherwise = true, made->other = compiler.slot(*other[0]);
   return made;
 }
 
@@ -233,9 +249,11 @@ public:
 InstructionPtr make_scratch(Compiler& compiler, const Operation& op) {
   auto made = std::make_unique<Scratch>();
   const auto bytes = integer(op.text_of("nbytes")), alignment = integer(op.text_of("alignment"));
-  if (!bytes || *bytes < 0 || *bytes > (1 << 30)) return compiler.unsupported(op, "its size is not given");
+  if (!bytes || *bytes < 0 || *bytes > (1 << 30))
+    return compiler.unsupported(op, "its size is not given");
   made->bytes = static_cast<std::size_t>(*bytes);
-  made->alignment = static_cast<std::size_t>(std::clamp<std::int64_t>(alignment.value_or(1), 1, 4096));
+  made->alignment =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(alignment.value_or(1), 1, 4096));
   made->to = compiler.slot(op.result());
   return made;
 }
@@ -248,7 +266,8 @@ void add_shared_memory(Makers& makers) {
   add(Op::ttg_local_load, &make_read);
   add(Op::ttg_local_store, &make_write);
   add(Op::ttg_memdesc_index, &make_index);
-  for (const Op op : {Op::ttg_memdesc_subslice, Op::ttg_memdesc_trans, Op::ttg_memdesc_reshape, Op::ttg_memdesc_reinterpret})
+  for (const Op op : {Op::ttg_memdesc_subslice, Op::ttg_memdesc_trans, Op::ttg_memdesc_reshape,
+                      Op::ttg_memdesc_reinterpret})
     add(op, &make_look);
   add(Op::ttg_async_copy_global_to_local, &make_copy_from_global);
   add(Op::ttg_global_scratch_alloc, &make_scratch);

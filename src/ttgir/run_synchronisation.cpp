@@ -1,6 +1,6 @@
-// Barriers, fences, groups and waits. In: operations that only order others; out: instructions that do
-// nothing. Invariant: valid because a program runs alone and in the order of its text; where warps run
-// apart (ttg.warp_specialize) that is not so, and the operation is refused.
+// Barriers, fences, groups and waits. In: operations that only order others; out: instructions that
+// do nothing. Invariant: valid because a program runs alone and in the order of its text; where
+// warps run apart (ttg.warp_specialize) that is not so, and the operation is refused.
 #include "ttgir/run_lanewise.hpp"
 
 namespace hebe::ttgir {
@@ -41,7 +41,8 @@ InstructionPtr make_pass_on(Compiler& compiler, const Operation& op) {
 }
 
 InstructionPtr make_warp_specialize(Compiler& compiler, const Operation& op) {
-  return compiler.unsupported(op, "its warps run at the same time and wait for each other; a program runs in the order of its text here");
+  return compiler.unsupported(op, "its warps run at the same time and wait for each other; a "
+                                  "program runs in the order of its text here");
 }
 InstructionPtr make_warp_id(Compiler& compiler, const Operation& op) {
   return compiler.unsupported(op, "a program is not divided into warps here");
@@ -51,12 +52,12 @@ InstructionPtr make_warp_id(Compiler& compiler, const Operation& op) {
 
 void add_synchronisation(Makers& makers) {
   const auto add = [&](Op op, Make make) { makers[static_cast<std::size_t>(op)] = make; };
-  for (const Op op :
-       {Op::ttg_async_commit_group, Op::ttg_async_wait, Op::ttg_local_dealloc, Op::ttg_local_barrier, Op::ttg_barrier,
-        Op::gpu_barrier, Op::ttng_fence_async_shared, Op::ttng_cluster_arrive, Op::ttng_cluster_wait,
-        Op::ttng_init_barrier, Op::ttng_inval_barrier, Op::ttng_barrier_expect, Op::ttng_wait_barrier,
-        Op::ttng_arrive_barrier, Op::ttng_async_tma_store_wait, Op::ttng_tensormap_fenceproxy_acquire,
-        Op::ttng_tc_gen5_commit})
+  for (const Op op : {Op::ttg_async_commit_group, Op::ttg_async_wait, Op::ttg_local_dealloc,
+                      Op::ttg_local_barrier, Op::ttg_barrier, Op::gpu_barrier,
+                      Op::ttng_fence_async_shared, Op::ttng_cluster_arrive, Op::ttng_cluster_wait,
+                      Op::ttng_init_barrier, Op::ttng_inval_barrier, Op::ttng_barrier_expect,
+                      Op::ttng_wait_barrier, Op::ttng_arrive_barrier, Op::ttng_async_tma_store_wait,
+                      Op::ttng_tensormap_fenceproxy_acquire, Op::ttng_tc_gen5_commit})
     add(op, &make_nothing);
   add(Op::ttng_warp_group_dot_wait, &make_pass_on);
   add(Op::ttg_warp_specialize, &make_warp_specialize);

@@ -1,5 +1,6 @@
-// Bulk copies (TMA), their descriptors in memory, and Blackwell's tensor memory. In: ttng operations;
-// out: instructions. Invariant: a copy is done when it is issued; its barrier is not waited for.
+// Bulk copies (TMA), their descriptors in memory, and Blackwell's tensor memory. In: ttng
+// operations; out: instructions. Invariant: a copy is done when it is issued; its barrier is not
+// waited for.
 #include "ttgir/memory_view.hpp"
 #include "ttgir/run_descriptors.hpp"
 #include "ttgir/run_lanewise.hpp"
@@ -33,7 +34,8 @@ InstructionPtr make_bulk_load(Compiler& compiler, const Operation& op) {
   const auto type = memdesc_type(into);
   if (!type) return compiler.unsupported(op, "its memory is not of numbers");
   if (gather) {
-    made->rows = rows_use(compiler, op, *op.segment(0)[0], *op.segment(1)[0], *op.segment(2)[0], static_cast<std::size_t>(type->shape.back()));
+    made->rows = rows_use(compiler, op, *op.segment(0)[0], *op.segment(1)[0], *op.segment(2)[0],
+                          static_cast<std::size_t>(type->shape.back()));
     if (!made->rows) return nullptr;
     made->format = made->rows->format;
   } else {
@@ -43,9 +45,11 @@ InstructionPtr make_bulk_load(Compiler& compiler, const Operation& op) {
     made->format = made->use.format;
     std::size_t block = 1;
     for (const auto d : made->use.block) block *= static_cast<std::size_t>(d);
-    if (block != type->elements()) return compiler.unsupported(op, "its memory is not as large as the block");
+    if (block != type->elements())
+      return compiler.unsupported(op, "its memory is not as large as the block");
   }
-  if (made->format.bytes != type->format.bytes) return compiler.unsupported(op, "its memory is of another type");
+  if (made->format.bytes != type->format.bytes)
+    return compiler.unsupported(op, "its memory is of another type");
   made->to = compiler.slot(into);
   made->predicate = compiler.slot(*op.segment(gather ? 5 : 4)[0]);
   return made;
@@ -72,7 +76,8 @@ InstructionPtr make_bulk_store(Compiler& compiler, const Operation& op) {
   const auto type = memdesc_type(source);
   if (!type) return compiler.unsupported(op, "its memory is not of numbers");
   if (scatter) {
-    made->rows = rows_use(compiler, op, *op.segment(0)[0], *op.segment(1)[0], *op.segment(2)[0], static_cast<std::size_t>(type->shape.back()));
+    made->rows = rows_use(compiler, op, *op.segment(0)[0], *op.segment(1)[0], *op.segment(2)[0],
+                          static_cast<std::size_t>(type->shape.back()));
     if (!made->rows) return nullptr;
     made->format = made->rows->format;
   } else {
@@ -84,9 +89,11 @@ InstructionPtr make_bulk_store(Compiler& compiler, const Operation& op) {
   if (op.is(Op::ttng_async_tma_reduce)) {
     made->kind = atomic_kind(op.text_of("kind"));
     if (!made->kind || !can_update(*made->kind, made->format.scalar))
-      return compiler.unsupported(op, fmt::format("no reduction '{}' of {}", op.text_of("kind"), spelling(made->format.scalar)));
+      return compiler.unsupported(op, fmt::format("no reduction '{}' of {}", op.text_of("kind"),
+                                                  spelling(made->format.scalar)));
   }
-  if (made->format.bytes != type->format.bytes) return compiler.unsupported(op, "its memory is of another type");
+  if (made->format.bytes != type->format.bytes)
+    return compiler.unsupported(op, "its memory is of another type");
   made->from = compiler.slot(source);
   return made;
 }
@@ -120,13 +127,15 @@ InstructionPtr make_tensormap(Compiler& compiler, const Operation& op) {
   auto made = std::make_unique<CreateTensormap>();
   made->at = compiler.slot(*op.segment(0)[0]);
   made->base = compiler.slot(*op.segment(1)[0]);
-  for (const auto& [segment, list] : {std::pair{std::size_t{3}, &made->sizes}, {std::size_t{4}, &made->strides}})
+  for (const auto& [segment, list] :
+       {std::pair{std::size_t{3}, &made->sizes}, {std::size_t{4}, &made->strides}})
     for (const Value* value : op.segment(segment)) {
       const auto operand = compiler.operand(*value, op);
       if (!operand) return nullptr;
       list->push_back(*operand);
     }
-  if (made->sizes.empty() || made->sizes.size() > Descriptor::kMaxRank || made->strides.size() + 1 != made->sizes.size())
+  if (made->sizes.empty() || made->sizes.size() > Descriptor::kMaxRank ||
+      made->strides.size() + 1 != made->sizes.size())
     return compiler.unsupported(op, "its sizes and strides are not as many as it has dimensions");
   made->nan = integer(op.text_of("fill_mode")).value_or(0) == 1;
   return made;
@@ -138,7 +147,8 @@ public:
     const auto address = program.at(from).at<std::uint64_t>(0);
     const auto found = program.tensormaps.find(address);
     if (found == program.tensormaps.end())
-      return refuse(RefusalCode::kernel_failed, fmt::format("{} finds no descriptor at {:#x}", program.name(*this), address));
+      return refuse(RefusalCode::kernel_failed,
+                    fmt::format("{} finds no descriptor at {:#x}", program.name(*this), address));
     Descriptor descriptor = found->second;
     for (std::uint32_t d = 0; d + 1 < descriptor.rank; ++d) descriptor.strides[d] /= bytes;
     descriptor.strides[descriptor.rank - 1] = 1;
@@ -153,7 +163,9 @@ public:
 
 InstructionPtr make_take_tensormap(Compiler& compiler, const Operation& op) {
   const Type* type = op.result().type;
-  const auto format = type && type->is(Type::Kind::tensordesc) && type->element ? memory_format(type->element->leaf()) : std::nullopt;
+  const auto format = type && type->is(Type::Kind::tensordesc) && type->element
+                          ? memory_format(type->element->leaf())
+                          : std::nullopt;
   if (!format) return compiler.unsupported(op, "its result is not a descriptor of numbers");
   auto made = std::make_unique<TakeTensormap>();
   made->from = compiler.slot(*op.operands[0]);
@@ -176,10 +188,15 @@ public:
       program.set(memory, std::move(made));
       break;
     }
-    case Kind::load: program.set(value, read_view(program, program.at(memory), type.format)); break;
-    case Kind::store: write_view(program, program.at(memory), type.format, program.at(value)); break;
+    case Kind::load:
+      program.set(value, read_view(program, program.at(memory), type.format));
+      break;
+    case Kind::store:
+      write_view(program, program.at(memory), type.format, program.at(value));
+      break;
     case Kind::copy:
-      write_view(program, program.at(memory), type.format, read_view(program, program.at(value), type.format));
+      write_view(program, program.at(memory), type.format,
+                 read_view(program, program.at(value), type.format));
       break;
     }
     return {};
@@ -196,7 +213,9 @@ InstructionPtr make_tensor_memory(Compiler& compiler, const Operation& op) {
                : op.is(Op::ttng_tmem_load) ? Kind::load
                : op.is(Op::ttng_tmem_copy) ? Kind::copy
                                            : Kind::store;
-  const Value& memory = made->kind == Kind::allocate ? op.result() : made->kind == Kind::load ? *op.operands[0] : *op.operands[1];
+  const Value& memory = made->kind == Kind::allocate ? op.result()
+                        : made->kind == Kind::load   ? *op.operands[0]
+                                                     : *op.operands[1];
   const auto type = memdesc_type(memory);
   if (!type) return compiler.unsupported(op, "its memory is not of numbers");
   made->type = *type;
@@ -210,7 +229,8 @@ InstructionPtr make_tensor_memory(Compiler& compiler, const Operation& op) {
   }
   if (made->kind == Kind::copy) {
     const auto source = memdesc_type(*op.operands[0]);
-    if (!source || source->elements() != type->elements() || source->format.scalar != type->format.scalar)
+    if (!source || source->elements() != type->elements() ||
+        source->format.scalar != type->format.scalar)
       return compiler.unsupported(op, "its memories differ in size or type");
   }
   if (made->kind == Kind::store) {
@@ -263,7 +283,9 @@ void add_tensor_memory(Makers& makers) {
   add(Op::ttng_async_tma_scatter, &make_bulk_store);
   add(Op::ttng_tensormap_create, &make_tensormap);
   add(Op::ttng_reinterpret_tensor_descriptor, &make_take_tensormap);
-  for (const Op op : {Op::ttng_tmem_alloc, Op::ttng_tmem_load, Op::ttng_tmem_store, Op::ttng_tmem_copy}) add(op, &make_tensor_memory);
+  for (const Op op :
+       {Op::ttng_tmem_alloc, Op::ttng_tmem_load, Op::ttng_tmem_store, Op::ttng_tmem_copy})
+    add(op, &make_tensor_memory);
   add(Op::ttng_tmem_subslice, &make_columns);
 }
 

@@ -6,12 +6,14 @@
 namespace hebe::ttgir {
 namespace {
 
-constexpr std::int64_t kTile = 16; // rows and columns: both sides of a transposition stay in the cache
+constexpr std::int64_t kTile =
+    16; // rows and columns: both sides of a transposition stay in the cache
 
 /// Visits a tensor row by row: `row(out offset, in offset)` in elements, for every row of the last
 /// dimension.
 template <class Row>
-void each_row(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides, Row&& row) {
+void each_row(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
+              Row&& row) {
   const std::size_t outer = shape.size() - 1;
   std::vector<std::int64_t> at(outer, 0);
   std::int64_t rows = 1, in = 0;
@@ -28,8 +30,8 @@ void each_row(std::span<const std::int64_t> shape, std::span<const std::int64_t>
 }
 
 template <class T>
-void transpose_tiles(T* out, const T* in, std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
-                     std::int64_t column_stride) {
+void transpose_tiles(T* out, const T* in, std::int64_t rows, std::int64_t columns,
+                     std::int64_t row_stride, std::int64_t column_stride) {
   for (std::int64_t i = 0; i < rows; i += kTile)
     for (std::int64_t j = 0; j < columns; j += kTile)
       for (std::int64_t r = i; r < std::min(rows, i + kTile); ++r)

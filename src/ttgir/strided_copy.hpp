@@ -22,10 +22,18 @@ void scatter_strided(std::byte* out, const std::byte* in, std::size_t element_si
 /// Calls `body.operator()<T>()` with the unsigned type of that size.
 template <class Body> void with_element(std::size_t size, Body&& body) {
   switch (size) {
-  case 1: body.template operator()<std::uint8_t>(); break;
-  case 2: body.template operator()<std::uint16_t>(); break;
-  case 4: body.template operator()<std::uint32_t>(); break;
-  default: body.template operator()<std::uint64_t>(); break;
+  case 1:
+    body.template operator()<std::uint8_t>();
+    break;
+  case 2:
+    body.template operator()<std::uint16_t>();
+    break;
+  case 4:
+    body.template operator()<std::uint32_t>();
+    break;
+  default:
+    body.template operator()<std::uint64_t>();
+    break;
   }
 }
 

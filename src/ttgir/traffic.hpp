@@ -1,6 +1,6 @@
 // Bytes that move, as they are counted while programs run. In: ranges of addresses that an op
-// accesses; out: sums by op and buffer, and a map of the bytes touched. Invariant: sums belong to one
-// thread and are joined at the end; the maps are shared and only ever gain bits.
+// accesses; out: sums by op and buffer, and a map of the bytes touched. Invariant: sums belong to
+// one thread and are joined at the end; the maps are shared and only ever gain bits.
 #pragma once
 
 #include "ttgir/counts.hpp"
@@ -63,7 +63,7 @@ public:
 private:
   TouchedBytes& touched_;
   std::uint32_t instruction_ = 0;
-  std::uint64_t lanes_ = 0;         ///< of the op that runs; counted with its first range
+  std::uint64_t lanes_ = 0; ///< of the op that runs; counted with its first range
   std::uint64_t last_sector_ = ~0ULL;
   std::uint64_t shared_read_ = 0, shared_written_ = 0, program_bytes_ = 0;
 };

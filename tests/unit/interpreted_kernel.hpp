@@ -1,6 +1,6 @@
-// A kernel in a test: its text, its buffers, one launch. In: TTIR text and vectors; out: the vectors as
-// the kernel left them. Invariant: a text that cannot be read, or a launch that is refused where the
-// test did not ask for it, fails the test with the refusal's words.
+// A kernel in a test: its text, its buffers, one launch. In: TTIR text and vectors; out: the
+// vectors as the kernel left them. Invariant: a text that cannot be read, or a launch that is
+// refused where the test did not ask for it, fails the test with the refusal's words.
 #pragma once
 
 #include "ttgir/interpreter.hpp"
@@ -15,7 +15,8 @@
 
 namespace hebe::ttgir::testing_kernels {
 
-template <class T> BufferArgument buffer(std::vector<T>& values, bool writable = true, std::string name = {}) {
+template <class T>
+BufferArgument buffer(std::vector<T>& values, bool writable = true, std::string name = {}) {
   return {std::as_writable_bytes(std::span(values)), writable, std::move(name)};
 }
 inline ScalarArgument scalar(std::int32_t value) {
@@ -58,29 +59,34 @@ inline void run(const std::string& text, std::vector<LaunchArgument> arguments,
 inline std::string refusal(const std::string& text, std::vector<LaunchArgument> arguments,
                            std::array<std::uint32_t, 3> grid = {1, 1, 1}) {
   const auto outcome = launch(text, std::move(arguments), grid);
-  return outcome ? "no refusal" : std::string(name_of(outcome.error().code)) + ": " + outcome.error().what;
+  return outcome ? "no refusal"
+                 : std::string(name_of(outcome.error().code)) + ": " + outcome.error().what;
 }
 
 inline std::string function(const std::string& parameters, const std::string& body) {
-  return "module {\n  tt.func public @kernel(" + parameters + ") {\n" + body + "    tt.return\n  }\n}\n";
+  return "module {\n  tt.func public @kernel(" + parameters + ") {\n" + body +
+         "    tt.return\n  }\n}\n";
 }
 
-/// `body` makes %r from %x (and %y, %z), tensors of n elements; the buffers are x, (y, z,) r in order.
-inline std::string by_element(std::size_t n, const std::vector<std::string>& inputs, const std::string& result,
-                              const std::string& body) {
+/// `body` makes %r from %x (and %y, %z), tensors of n elements; the buffers are x, (y, z,) r in
+/// order.
+inline std::string by_element(std::size_t n, const std::vector<std::string>& inputs,
+                              const std::string& result, const std::string& body) {
   const auto shape = std::to_string(n) + "x";
   std::string parameters, loads;
   const auto tensor = [&](const std::string& element) { return "tensor<" + shape + element + ">"; };
   const char* names[] = {"x", "y", "z"};
   const auto pointer_to = [&](const std::string& name, const std::string& type) {
-    return "    %" + name + "s = tt.splat %" + name + "p : !tt.ptr<" + type + "> -> " + tensor("!tt.ptr<" + type + ">") +
-           "\n    %" + name + "a = tt.addptr %" + name + "s, %i : " + tensor("!tt.ptr<" + type + ">") + ", " + tensor("i32") + "\n";
+    return "    %" + name + "s = tt.splat %" + name + "p : !tt.ptr<" + type + "> -> " +
+           tensor("!tt.ptr<" + type + ">") + "\n    %" + name + "a = tt.addptr %" + name +
+           "s, %i : " + tensor("!tt.ptr<" + type + ">") + ", " + tensor("i32") + "\n";
   };
-  loads = "    %i = tt.make_range {end = " + std::to_string(n) + " : i32, start = 0 : i32} : " + tensor("i32") + "\n";
+  loads = "    %i = tt.make_range {end = " + std::to_string(n) +
+          " : i32, start = 0 : i32} : " + tensor("i32") + "\n";
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     parameters += std::string("%") + names[k] + "p: !tt.ptr<" + inputs[k] + ">, ";
-    loads += pointer_to(names[k], inputs[k]) + "    %" + names[k] + " = tt.load %" + names[k] + "a : " +
-             tensor("!tt.ptr<" + inputs[k] + ">") + "\n";
+    loads += pointer_to(names[k], inputs[k]) + "    %" + names[k] + " = tt.load %" + names[k] +
+             "a : " + tensor("!tt.ptr<" + inputs[k] + ">") + "\n";
   }
   parameters += "%rp: !tt.ptr<" + result + ">";
   return function(parameters, loads + body + pointer_to("r", result) + "    tt.store %ra, %r : " +

@@ -1,5 +1,6 @@
-// Facts about whole kernels: dumps of Triton 3.6 (tests/data/ttgir) against references written here,
-// at sizes that do not fit the blocks, with one thread and several; their counts; launches from files.
+// Facts about whole kernels: dumps of Triton 3.6 (tests/data/ttgir) against references written
+// here, at sizes that do not fit the blocks, with one thread and several; their counts; launches
+// from files.
 #include "interpreted_kernel.hpp"
 
 #include "core/files.hpp"
@@ -49,11 +50,14 @@ struct LayerNorm {
   F16 x, w, b, y;
   F32 mean, rstd;
   LayerNorm(std::uint32_t m, std::uint32_t n)
-      : rows(m), columns(n), x(random_halves(std::size_t{m} * n, 1)), w(random_halves(n, 2)), b(random_halves(n, 3)), y(std::size_t{m} * n, 0x7e00),
-        mean(m), rstd(m) {}
-  Result<Outcome> run(const std::string& text, unsigned threads = 1, InterpretOptions options = {}) {
+      : rows(m), columns(n), x(random_halves(std::size_t{m} * n, 1)), w(random_halves(n, 2)),
+        b(random_halves(n, 3)), y(std::size_t{m} * n, 0x7e00), mean(m), rstd(m) {}
+  Result<Outcome> run(const std::string& text, unsigned threads = 1,
+                      InterpretOptions options = {}) {
     const auto n = static_cast<std::int32_t>(columns);
-    return launch(text, {buffer(x, false), buffer(y), buffer(w, false), buffer(b, false), buffer(mean), buffer(rstd), scalar(n), scalar(n), scalar(1e-5F)},
+    return launch(text,
+                  {buffer(x, false), buffer(y), buffer(w, false), buffer(b, false), buffer(mean),
+                   buffer(rstd), scalar(n), scalar(n), scalar(1e-5F)},
                   {rows, 1, 1}, threads, options);
   }
 };
@@ -71,13 +75,15 @@ TEST(Kernels, layer_norm_is_right_at_odd_sizes_and_the_same_from_ttir_and_ttgir)
       double sum = 0, squares = 0;
       for (std::size_t i = 0; i < columns; ++i) sum += wide(a.x[row * columns + i]);
       const double mean = sum / columns;
-      for (std::size_t i = 0; i < columns; ++i) squares += std::pow(wide(a.x[row * columns + i]) - mean, 2);
+      for (std::size_t i = 0; i < columns; ++i)
+        squares += std::pow(wide(a.x[row * columns + i]) - mean, 2);
       const double rstd = 1 / std::sqrt(squares / columns + 1e-5);
       EXPECT_NEAR(static_cast<double>(a.mean[row]), mean, 1e-6);
       EXPECT_NEAR(static_cast<double>(a.rstd[row]), rstd, 2e-6 * rstd);
       for (std::size_t i = 0; i < columns; ++i) {
         const double y = (wide(a.x[row * columns + i]) - mean) * rstd * wide(a.w[i]) + wide(a.b[i]);
-        ASSERT_NEAR(wide(a.y[row * columns + i]), y, 2e-3 * std::max(1.0, std::abs(y))) << row << " " << i;
+        ASSERT_NEAR(wide(a.y[row * columns + i]), y, 2e-3 * std::max(1.0, std::abs(y)))
+            << row << " " << i;
       }
     }
   }
@@ -89,14 +95,19 @@ TEST(Kernels, softmax_is_right_with_fewer_programs_than_rows) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 3);
   for (float& v : x) v = normal(random);
-  const auto arguments = [&](F32& out) { return std::vector<LaunchArgument>{buffer(out), buffer(x, false), scalar(columns), scalar(columns), scalar(rows), scalar(columns)}; };
+  const auto arguments = [&](F32& out) {
+    return std::vector<LaunchArgument>{buffer(out),     buffer(x, false), scalar(columns),
+                                       scalar(columns), scalar(rows),     scalar(columns)};
+  };
   run(dump("softmax.ttir"), arguments(y), {4, 1, 1});
   run(dump("softmax.ttgir"), arguments(z), {16, 1, 1}, 3);
   EXPECT_EQ(y, z);
   for (std::size_t row = 0; row < rows; ++row) {
     double most = -HUGE_VAL, sum = 0;
-    for (std::size_t i = 0; i < columns; ++i) most = std::max(most, static_cast<double>(x[row * columns + i]));
-    for (std::size_t i = 0; i < columns; ++i) sum += std::exp(static_cast<double>(x[row * columns + i]) - most);
+    for (std::size_t i = 0; i < columns; ++i)
+      most = std::max(most, static_cast<double>(x[row * columns + i]));
+    for (std::size_t i = 0; i < columns; ++i)
+      sum += std::exp(static_cast<double>(x[row * columns + i]) - most);
     for (std::size_t i = 0; i < columns; ++i) {
       const double e = std::exp(static_cast<double>(x[row * columns + i]) - most) / sum;
       ASSERT_NEAR(static_cast<double>(y[row * columns + i]), e, 3e-6 * e + 1e-30);
@@ -108,16 +119,22 @@ struct Matmul {
   std::int32_t m, n, k;
   F16 a, b, c;
   Matmul(std::int32_t rows, std::int32_t columns, std::int32_t depth)
-      : m(rows), n(columns), k(depth), a(random_halves(static_cast<std::size_t>(m * k), 7, 0.5)), b(random_halves(static_cast<std::size_t>(k * n), 8, 0.5)),
+      : m(rows), n(columns), k(depth), a(random_halves(static_cast<std::size_t>(m * k), 7, 0.5)),
+        b(random_halves(static_cast<std::size_t>(k * n), 8, 0.5)),
         c(static_cast<std::size_t>(m * n)) {}
-  Result<Outcome> run(const std::string& text, unsigned threads = 1, InterpretOptions options = {}) {
+  Result<Outcome> run(const std::string& text, unsigned threads = 1,
+                      InterpretOptions options = {}) {
     const auto tiles = static_cast<std::uint32_t>((m + 127) / 128 * ((n + 127) / 128));
-    return launch(text, {buffer(a, false), buffer(b, false), buffer(c), scalar(m), scalar(n), scalar(k), scalar(k), scalar(n), scalar(n)}, {tiles, 1, 1}, threads, options);
+    return launch(text,
+                  {buffer(a, false), buffer(b, false), buffer(c), scalar(m), scalar(n), scalar(k),
+                   scalar(k), scalar(n), scalar(n)},
+                  {tiles, 1, 1}, threads, options);
   }
 };
 
 TEST(Kernels, matmul_is_right_at_odd_sizes_and_the_same_from_ttir_and_pipelined_ttgir) {
-  for (const auto& [m, n, k] : {std::tuple{128, 128, 64}, {150, 200, 100}, {16, 130, 300}, {1, 1, 1}}) {
+  for (const auto& [m, n, k] :
+       {std::tuple{128, 128, 64}, {150, 200, 100}, {16, 130, 300}, {1, 1, 1}}) {
     Matmul a(m, n, k), b(m, n, k), c(m, n, k);
     const auto first = a.run(dump("matmul.ttir"));
     ASSERT_TRUE(first) << to_text(first.error());
@@ -128,8 +145,10 @@ TEST(Kernels, matmul_is_right_at_odd_sizes_and_the_same_from_ttir_and_pipelined_
       for (std::int32_t j = 0; j < n; ++j) {
         float sum = 0; // products of f16 are exact in f32; each is added in order
         for (std::int32_t l = 0; l < k; ++l)
-          sum += static_cast<float>(wide(a.a[static_cast<std::size_t>(i * k + l)]) * wide(a.b[static_cast<std::size_t>(l * n + j)]));
-        ASSERT_EQ(a.c[static_cast<std::size_t>(i * n + j)], half(static_cast<double>(sum))) << i << " " << j;
+          sum += static_cast<float>(wide(a.a[static_cast<std::size_t>(i * k + l)]) *
+                                    wide(a.b[static_cast<std::size_t>(l * n + j)]));
+        ASSERT_EQ(a.c[static_cast<std::size_t>(i * n + j)], half(static_cast<double>(sum)))
+            << i << " " << j;
       }
   }
 }
@@ -139,14 +158,16 @@ TEST(Kernels, a_buffer_one_element_short_is_noticed) {
   a.y.pop_back();
   const auto outcome = a.run(dump("ln_fwd.ttir"), 2);
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().what, "tt.store (line 106) of program (2, 0, 0), element 780, writes 2 bytes at byte offset 4684 of 'Y', which has 4684 bytes");
+  EXPECT_EQ(outcome.error().what, "tt.store (line 106) of program (2, 0, 0), element 780, writes 2 "
+                                  "bytes at byte offset 4684 of 'Y', which has 4684 bytes");
 }
 
 TEST(Kernels, counts_of_layer_norm) {
   InterpretOptions options;
   options.count = true;
   LayerNorm a(3, 1000), b(3, 1000);
-  const auto one = a.run(dump("ln_fwd.ttir"), 1, options), four = b.run(dump("ln_fwd.ttir"), 4, options);
+  const auto one = a.run(dump("ln_fwd.ttir"), 1, options),
+             four = b.run(dump("ln_fwd.ttir"), 4, options);
   ASSERT_TRUE(one && four);
   const Counts& counts = *one->counts;
   EXPECT_EQ(to_json(counts), to_json(*four->counts));
@@ -154,7 +175,7 @@ TEST(Kernels, counts_of_layer_norm) {
   const auto& arguments = counts.arguments;
   ASSERT_EQ(arguments.size(), 6U);
   EXPECT_EQ(arguments[0].name, "X");
-  EXPECT_EQ(arguments[0].loaded, 3 * 3 * 2000U);  // three loops read every row
+  EXPECT_EQ(arguments[0].loaded, 3 * 3 * 2000U); // three loops read every row
   EXPECT_EQ(arguments[0].unique_loaded, 3 * 2000U);
   EXPECT_EQ(arguments[0].stored, 0U);
   EXPECT_EQ(arguments[0].unique_sectors, (6000U + 31) / 32);
@@ -169,8 +190,10 @@ TEST(Kernels, counts_of_layer_norm) {
     const auto found = counts.operations.find({kind, type});
     return found == counts.operations.end() ? 0 : found->second;
   };
-  EXPECT_EQ(operations(K::multiply, "f32"), 3U * 3 * 8192);                         // x*x, (x-m)*r, *w
-  EXPECT_EQ(operations(K::add, "f32"), 3U * (5 * 8192 + 2 * 8191 + 1));             // two loops: add; sub, add; sub, add; two reductions; + eps
+  EXPECT_EQ(operations(K::multiply, "f32"), 3U * 3 * 8192); // x*x, (x-m)*r, *w
+  EXPECT_EQ(
+      operations(K::add, "f32"),
+      3U * (5 * 8192 + 2 * 8191 + 1)); // two loops: add; sub, add; sub, add; two reductions; + eps
   EXPECT_EQ(operations(K::divide, "f32"), 3U * 3);
   EXPECT_EQ(operations(K::sqrt, "f32"), 3U);
   EXPECT_EQ(operations(K::select, "f32"), 3U * 8192);
@@ -183,7 +206,8 @@ TEST(Kernels, counts_of_layer_norm) {
   EXPECT_EQ(load.counts.lanes, 3U * 8192);
   EXPECT_EQ(load.counts.active, 3000U);
   EXPECT_EQ(load.counts.bytes, 6000U);
-  EXPECT_EQ(load.counts.sectors, 3U * 63); // 2000 bytes: 62.5 sectors; the second row begins in the middle of one
+  EXPECT_EQ(load.counts.sectors,
+            3U * 63); // 2000 bytes: 62.5 sectors; the second row begins in the middle of one
 }
 
 TEST(Kernels, counts_of_a_pipelined_matmul) {
@@ -198,7 +222,8 @@ TEST(Kernels, counts_of_a_pipelined_matmul) {
   EXPECT_EQ(counts.arguments[0].loaded, 128ULL * 256 * 2);
   EXPECT_EQ(counts.arguments[0].unique_loaded, 128ULL * 256 * 2);
   EXPECT_EQ(counts.arguments[2].stored, 128ULL * 128 * 2);
-  // Four rounds read both tiles; the prologue and the rounds write six of each (two masked off in full).
+  // Four rounds read both tiles; the prologue and the rounds write six of each (two masked off in
+  // full).
   EXPECT_EQ(counts.shared_read, 4ULL * (128 * 64 + 64 * 128) * 2);
   EXPECT_EQ(counts.shared_written, 6ULL * (128 * 64 + 64 * 128) * 2);
 }
@@ -210,7 +235,9 @@ protected:
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& bytes) { std::ofstream(folder_ / name, std::ios::binary) << bytes; }
+  void write(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
   std::filesystem::path folder_;
 };
 
@@ -218,11 +245,14 @@ TEST_F(LaunchFiles, give_arguments_and_take_outputs) {
   const F32 x{1, 2, 3, 4};
   write("x.bin", {reinterpret_cast<const char*>(x.data()), 16});
   write("r.bin", std::string(16, '\0'));
-  write("launch.json", R"({"grid": [1], "args": [{"buffer": "x.bin", "name": "X"}, {"buffer": "r.bin", "out": true, "bytes": 16},
+  write(
+      "launch.json",
+      R"({"grid": [1], "args": [{"buffer": "x.bin", "name": "X"}, {"buffer": "r.bin", "out": true, "bytes": 16},
     {"scalar": "fp32", "value": 0.5}, {"scalar": "i64", "value": "-9007199254740993"}, {"scalar": "bf16", "value": "inf"}]})");
   auto file = LaunchFile::read(folder_ / "launch.json");
   ASSERT_TRUE(file) << to_text(file.error());
-  const auto module = module_of(function("%xp: !tt.ptr<f32>, %rp: !tt.ptr<f32>, %f: f32, %n: i64, %h: bf16", R"(
+  const auto module =
+      module_of(function("%xp: !tt.ptr<f32>, %rp: !tt.ptr<f32>, %f: f32, %n: i64, %h: bf16", R"(
     %i = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
     %xs = tt.splat %xp : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>
     %xa = tt.addptr %xs, %i : tensor<4x!tt.ptr<f32>>, tensor<4xi32>
@@ -235,7 +265,8 @@ TEST_F(LaunchFiles, give_arguments_and_take_outputs) {
 )"));
   auto launched = file->launch(*module);
   ASSERT_TRUE(launched);
-  EXPECT_EQ(std::get<ScalarArgument>(launched->arguments[3]).bits, static_cast<std::uint64_t>(-9007199254740993));
+  EXPECT_EQ(std::get<ScalarArgument>(launched->arguments[3]).bits,
+            static_cast<std::uint64_t>(-9007199254740993));
   EXPECT_EQ(std::get<ScalarArgument>(launched->arguments[4]).bits, 0x7f80U);
   const auto outcome = interpret(*module, "", *launched);
   ASSERT_TRUE(outcome) << to_text(outcome.error());
@@ -258,20 +289,27 @@ TEST_F(LaunchFiles, say_what_is_wrong_and_where) {
   };
   EXPECT_EQ(said(R"({"args": [{"scalar": "i7", "value": 1}]})"), "no scalar type \"i7\"");
   EXPECT_EQ(said(R"({"args": [{"scalar": "i8", "value": 300}]})"), "300 does not fit i8");
-  EXPECT_EQ(said(R"({"args": [{"scalar": "i8", "value": 255}, {"scalar": "i8", "value": -128}]})"), "read");
+  EXPECT_EQ(said(R"({"args": [{"scalar": "i8", "value": 255}, {"scalar": "i8", "value": -128}]})"),
+            "read");
   EXPECT_EQ(said(R"({"args": [{"scalar": "i32"}]})"), "a scalar without a value");
-  EXPECT_EQ(said(R"({"args": [{"tensor": 1}]})"), "an argument is a \"buffer\", a \"scalar\" or a \"descriptor\"");
-  EXPECT_EQ(said(R"({"grid": [1, 2, 3, 4], "args": []})"), "\"grid\" is a list of one to three sizes");
-  EXPECT_NE(said(R"({"args": [{"buffer": "x.bin", "bytes": 4}]})").find("x.bin has 8 bytes, not 4"), std::string::npos);
-  EXPECT_EQ(said(R"({"args": [{"descriptor": "x.bin", "shape": [2]}]})"), "a descriptor without strides");
+  EXPECT_EQ(said(R"({"args": [{"tensor": 1}]})"),
+            "an argument is a \"buffer\", a \"scalar\" or a \"descriptor\"");
+  EXPECT_EQ(said(R"({"grid": [1, 2, 3, 4], "args": []})"),
+            "\"grid\" is a list of one to three sizes");
+  EXPECT_NE(said(R"({"args": [{"buffer": "x.bin", "bytes": 4}]})").find("x.bin has 8 bytes, not 4"),
+            std::string::npos);
+  EXPECT_EQ(said(R"({"args": [{"descriptor": "x.bin", "shape": [2]}]})"),
+            "a descriptor without strides");
 }
 
 TEST_F(LaunchFiles, expand_a_descriptor_to_the_arguments_behind_it) {
   write("d.bin", std::string(16, '\0'));
-  write("launch.json", R"({"args": [{"descriptor": "d.bin", "shape": [2, 2], "strides": [2, 1]}]})");
+  write("launch.json",
+        R"({"args": [{"descriptor": "d.bin", "shape": [2, 2], "strides": [2, 1]}]})");
   auto file = LaunchFile::read(folder_ / "launch.json");
   ASSERT_TRUE(file);
-  const auto module = module_of(function("%d: !tt.tensordesc<tensor<2x2xf32>>, %s0: i32, %s1: i32, %t0: i64, %t1: i64", ""));
+  const auto module = module_of(
+      function("%d: !tt.tensordesc<tensor<2x2xf32>>, %s0: i32, %s1: i32, %t0: i64, %t1: i64", ""));
   const auto launched = file->launch(*module);
   ASSERT_TRUE(launched);
   ASSERT_EQ(launched->arguments.size(), 5U);

@@ -40,44 +40,54 @@ TEST(Memory, masked_elements_take_the_other_value) {
 TEST(Memory, a_load_out_of_bounds_names_op_program_element_and_argument) {
   std::vector<std::uint16_t> x(10), r(24);
   EXPECT_EQ(refusal(kCopy, {buffer(x, false, "X"), buffer(r), scalar(11)}, {3, 1, 1}),
-            "out_of_bounds: tt.load (line 15, %x) of program (1, 0, 0), element 2, reads 2 bytes at byte offset 20 of 'X', which has 20 bytes");
+            "out_of_bounds: tt.load (line 15, %x) of program (1, 0, 0), element 2, reads 2 bytes "
+            "at byte offset 20 of 'X', which has 20 bytes");
 }
 
 TEST(Memory, a_store_out_of_bounds_names_the_function_s_own_name_of_the_argument) {
   std::vector<std::uint16_t> x(16), r(12);
   EXPECT_EQ(refusal(kCopy, {buffer(x, false), buffer(r), scalar(16)}, {2, 1, 1}),
-            "out_of_bounds: tt.store (line 18) of program (1, 0, 0), element 4, writes 2 bytes at byte offset 24 of 'rp', which has 24 bytes");
+            "out_of_bounds: tt.store (line 18) of program (1, 0, 0), element 4, writes 2 bytes at "
+            "byte offset 24 of 'rp', which has 24 bytes");
 }
 
 TEST(Memory, an_input_is_not_written) {
   std::vector<std::uint16_t> x(8), r(8);
   EXPECT_EQ(refusal(kCopy, {buffer(x), buffer(r, false), scalar(8)}),
-            "wrong_output: tt.store (line 18) of program (0, 0, 0), element 0, writes 2 bytes at byte offset 0 of 'rp', which has 16 bytes and is an input");
+            "wrong_output: tt.store (line 18) of program (0, 0, 0), element 0, writes 2 bytes at "
+            "byte offset 0 of 'rp', which has 16 bytes and is an input");
 }
 
 TEST(Memory, a_negative_offset_is_told_as_one) {
   I32 x(4), r(1);
   const auto text = function("%xp: !tt.ptr<i32>, %rp: !tt.ptr<i32>, %n: i32",
-                             "    %a = tt.addptr %xp, %n : !tt.ptr<i32>, i32\n    %x = tt.load %a : !tt.ptr<i32>\n    tt.store %rp, %x : !tt.ptr<i32>\n");
+                             "    %a = tt.addptr %xp, %n : !tt.ptr<i32>, i32\n    %x = tt.load %a "
+                             ": !tt.ptr<i32>\n    tt.store %rp, %x : !tt.ptr<i32>\n");
   EXPECT_EQ(refusal(text, {buffer(x), buffer(r), scalar(-3)}),
-            "out_of_bounds: tt.load (line 4, %x) of program (0, 0, 0) reads 4 bytes at byte offset -12 of 'xp', which has 16 bytes");
+            "out_of_bounds: tt.load (line 4, %x) of program (0, 0, 0) reads 4 bytes at byte offset "
+            "-12 of 'xp', which has 16 bytes");
   EXPECT_EQ(refusal(text, {ScalarArgument{Scalar::i64, 0}, buffer(r), scalar(0)}),
-            "out_of_bounds: tt.load (line 4, %x) of program (0, 0, 0) reads 4 bytes at address 0x0, which is in no argument (a null pointer)");
+            "out_of_bounds: tt.load (line 4, %x) of program (0, 0, 0) reads 4 bytes at address "
+            "0x0, which is in no argument (a null pointer)");
 }
 
 TEST(Memory, a_misaligned_access_is_refused) {
   I32 x(4), r(1);
-  const auto text = function("%xp: !tt.ptr<i8>, %rp: !tt.ptr<i32>",
-                             "    %c2 = arith.constant 2 : i32\n    %b = tt.addptr %xp, %c2 : !tt.ptr<i8>, i32\n    %a = tt.bitcast %b : !tt.ptr<i8> -> "
-                             "!tt.ptr<i32>\n    %x = tt.load %a : !tt.ptr<i32>\n    tt.store %rp, %x : !tt.ptr<i32>\n");
+  const auto text = function(
+      "%xp: !tt.ptr<i8>, %rp: !tt.ptr<i32>",
+      "    %c2 = arith.constant 2 : i32\n    %b = tt.addptr %xp, %c2 : !tt.ptr<i8>, i32\n    %a = "
+      "tt.bitcast %b : !tt.ptr<i8> -> "
+      "!tt.ptr<i32>\n    %x = tt.load %a : !tt.ptr<i32>\n    tt.store %rp, %x : !tt.ptr<i32>\n");
   EXPECT_EQ(refusal(text, {buffer(x), buffer(r)}),
-            "out_of_bounds: tt.load (line 6, %x) of program (0, 0, 0) reads 4 bytes at byte offset 2 of 'xp', which has 16 bytes, which is not aligned");
+            "out_of_bounds: tt.load (line 6, %x) of program (0, 0, 0) reads 4 bytes at byte offset "
+            "2 of 'xp', which has 16 bytes, which is not aligned");
 }
 
 TEST(Memory, what_has_no_value_is_zero_or_poison) {
   F32 x(4, 1), r(4);
   const auto text = by_element(4, {"f32"}, "f32",
-                               "    %c = arith.constant dense<[true, false, true, false]> : tensor<4xi1>\n    %r = tt.load %xa, %c : tensor<4x!tt.ptr<f32>>\n");
+                               "    %c = arith.constant dense<[true, false, true, false]> : "
+                               "tensor<4xi1>\n    %r = tt.load %xa, %c : tensor<4x!tt.ptr<f32>>\n");
   run(text, {buffer(x), buffer(r)});
   EXPECT_EQ(r, (F32{1, 0, 1, 0}));
   InterpretOptions options;
@@ -123,11 +133,15 @@ TEST(Memory, pointers_are_numbers_and_may_lie_in_memory) {
 
 std::string atomics(const std::string& kind, const std::string& element) {
   const std::string t = "tensor<8x" + element + ">", p = "tensor<8x!tt.ptr<" + element + ">>";
-  return function("%xp: !tt.ptr<" + element + ">, %sum: !tt.ptr<" + element + ">",
-                  "    %i = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>\n    %xs = tt.splat %xp : !tt.ptr<" + element + "> -> " + p +
-                      "\n    %xa = tt.addptr %xs, %i : " + p + ", tensor<8xi32>\n    %x = tt.load %xa : " + p + "\n    %s = tt.splat %sum : !tt.ptr<" + element +
-                      "> -> " + p + "\n    %m = arith.constant dense<true> : tensor<8xi1>\n    %o = tt.atomic_rmw " + kind + ", acq_rel, gpu, %s, %x, %m : (" + p +
-                      ", " + t + ", tensor<8xi1>) -> " + t + "\n");
+  return function(
+      "%xp: !tt.ptr<" + element + ">, %sum: !tt.ptr<" + element + ">",
+      "    %i = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>\n    %xs = tt.splat "
+      "%xp : !tt.ptr<" +
+          element + "> -> " + p + "\n    %xa = tt.addptr %xs, %i : " + p +
+          ", tensor<8xi32>\n    %x = tt.load %xa : " + p + "\n    %s = tt.splat %sum : !tt.ptr<" +
+          element + "> -> " + p +
+          "\n    %m = arith.constant dense<true> : tensor<8xi1>\n    %o = tt.atomic_rmw " + kind +
+          ", acq_rel, gpu, %s, %x, %m : (" + p + ", " + t + ", tensor<8xi1>) -> " + t + "\n");
 }
 
 TEST(Memory, atomics_of_many_programs_lose_nothing_with_any_number_of_threads) {
@@ -207,9 +221,11 @@ std::string block_copy(const std::string& load, const std::string& store) {
 TEST(Memory, blocks_are_padded_and_clipped_at_the_edges) {
   F32 x(15), r(16, -1);
   std::iota(x.begin(), x.end(), 0.0F);
-  run(block_copy(" {boundaryCheck = array<i32: 0, 1>, padding = 1 : i32}", ""), {buffer(x), buffer(r), scalar(1), scalar(3)});
+  run(block_copy(" {boundaryCheck = array<i32: 0, 1>, padding = 1 : i32}", ""),
+      {buffer(x), buffer(r), scalar(1), scalar(3)});
   EXPECT_EQ(r, (F32{8, 9, 0, 0, 13, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
-  run(block_copy(" {boundaryCheck = array<i32: 0, 1>, padding = 2 : i32}", ""), {buffer(x), buffer(r), scalar(-1), scalar(-2)});
+  run(block_copy(" {boundaryCheck = array<i32: 0, 1>, padding = 2 : i32}", ""),
+      {buffer(x), buffer(r), scalar(-1), scalar(-2)});
   EXPECT_TRUE(std::isnan(r[0]) && std::isnan(r[5]));
   EXPECT_EQ(r[6], 0);
   EXPECT_EQ(r[15], 11);
@@ -217,8 +233,10 @@ TEST(Memory, blocks_are_padded_and_clipped_at_the_edges) {
 
 TEST(Memory, an_unchecked_dimension_of_a_block_must_lie_in_the_buffer) {
   F32 x(15), r(16);
-  EXPECT_EQ(refusal(block_copy(" {boundaryCheck = array<i32: 1>}", ""), {buffer(x), buffer(r), scalar(0), scalar(0)}),
-            "out_of_bounds: tt.load (line 11, %x) of program (0, 0, 0), element 12, reads 4 bytes at byte offset 60 of 'xp', which has 60 bytes");
+  EXPECT_EQ(refusal(block_copy(" {boundaryCheck = array<i32: 1>}", ""),
+                    {buffer(x), buffer(r), scalar(0), scalar(0)}),
+            "out_of_bounds: tt.load (line 11, %x) of program (0, 0, 0), element 12, reads 4 bytes "
+            "at byte offset 60 of 'xp', which has 60 bytes");
 }
 
 TEST(Memory, descriptors_load_store_reduce_gather_and_scatter) {
@@ -234,15 +252,23 @@ TEST(Memory, descriptors_load_store_reduce_gather_and_scatter) {
     %xd = tt.make_tensor_descriptor %xp, [%h, %w], [%ws, %one] : <f32>, <tensor<2x4xf32>>
     %rd = tt.make_tensor_descriptor %rp, [%h, %w], [%ws, %one] : <f32>, <tensor<2x4xf32>>
 )";
-  const auto with = [&](const std::string& body) { return function("%xp: !tt.ptr<f32>, %rp: !tt.ptr<f32>", head + body); };
-  const std::string load = "    %t = tt.descriptor_load %xd[%c3, %c2] : !tt.tensordesc<tensor<2x4xf32>> -> tensor<2x4xf32>\n";
-  run(with(load + "    tt.descriptor_store %rd[%c2, %c3], %t : !tt.tensordesc<tensor<2x4xf32>>, tensor<2x4xf32>\n"), {buffer(x), buffer(r)});
-  EXPECT_EQ(r[13], 17); // row 3 columns 2, 3, 4 and 0 outside, of which columns 3 and 4 are in the result
+  const auto with = [&](const std::string& body) {
+    return function("%xp: !tt.ptr<f32>, %rp: !tt.ptr<f32>", head + body);
+  };
+  const std::string load = "    %t = tt.descriptor_load %xd[%c3, %c2] : "
+                           "!tt.tensordesc<tensor<2x4xf32>> -> tensor<2x4xf32>\n";
+  run(with(load + "    tt.descriptor_store %rd[%c2, %c3], %t : !tt.tensordesc<tensor<2x4xf32>>, "
+                  "tensor<2x4xf32>\n"),
+      {buffer(x), buffer(r)});
+  EXPECT_EQ(r[13],
+            17); // row 3 columns 2, 3, 4 and 0 outside, of which columns 3 and 4 are in the result
   EXPECT_EQ(r[14], 18);
   EXPECT_EQ(r[18], 0);
   EXPECT_EQ(std::count(r.begin(), r.end(), 100.0F), 16);
   r.assign(20, 100);
-  run(with(load + "    tt.descriptor_reduce add, %rd[%c2, %c3], %t : !tt.tensordesc<tensor<2x4xf32>>, tensor<2x4xf32>\n"), {buffer(x), buffer(r)});
+  run(with(load + "    tt.descriptor_reduce add, %rd[%c2, %c3], %t : "
+                  "!tt.tensordesc<tensor<2x4xf32>>, tensor<2x4xf32>\n"),
+      {buffer(x), buffer(r)});
   EXPECT_EQ(r[13], 117);
   EXPECT_EQ(r[18], 100);
   const std::string rows = R"(
@@ -256,7 +282,8 @@ TEST(Memory, descriptors_load_store_reduce_gather_and_scatter) {
 )";
   r.assign(20, 100);
   run(with(rows), {buffer(x), buffer(r)});
-  EXPECT_EQ((F32{r.begin(), r.begin() + 15}), (F32{17, 18, 19, 0, 100, 2, 3, 4, 0, 100, 0, 0, 0, 0, 100}));
+  EXPECT_EQ((F32{r.begin(), r.begin() + 15}),
+            (F32{17, 18, 19, 0, 100, 2, 3, 4, 0, 100, 0, 0, 0, 0, 100}));
 }
 
 TEST(Memory, a_host_descriptor_is_an_argument) {
@@ -280,11 +307,14 @@ TEST(Memory, a_host_descriptor_is_an_argument) {
 
 TEST(Memory, arguments_that_do_not_fit_are_refused_before_anything_runs) {
   std::vector<std::uint16_t> x(8), r(8);
-  EXPECT_EQ(refusal(kCopy, {buffer(x), buffer(r)}), "bad_argument: 'kernel' has 3 arguments, and 2 are given");
-  EXPECT_EQ(refusal(kCopy, {buffer(x), scalar(1), scalar(8)}), "bad_argument: argument 1 ('rp', !tt.ptr<f16>) needs a buffer, not a scalar");
+  EXPECT_EQ(refusal(kCopy, {buffer(x), buffer(r)}),
+            "bad_argument: 'kernel' has 3 arguments, and 2 are given");
+  EXPECT_EQ(refusal(kCopy, {buffer(x), scalar(1), scalar(8)}),
+            "bad_argument: argument 1 ('rp', !tt.ptr<f16>) needs a buffer, not a scalar");
   EXPECT_EQ(refusal(kCopy, {buffer(x), buffer(r), scalar(1.0F)}),
             "bad_argument: argument 2 ('n') is i32, and a scalar of type f32 is given");
-  EXPECT_EQ(refusal(kCopy, {buffer(x), buffer(r), buffer(r)}, {0, 1, 1}), "bad_argument: argument 2 ('n', i32) needs a scalar, not a buffer");
+  EXPECT_EQ(refusal(kCopy, {buffer(x), buffer(r), buffer(r)}, {0, 1, 1}),
+            "bad_argument: argument 2 ('n', i32) needs a scalar, not a buffer");
 }
 
 } // namespace

@@ -9,7 +9,8 @@ using namespace testing_kernels;
 using I32 = std::vector<std::int32_t>;
 using F32 = std::vector<float>;
 
-const std::string kHead = R"(#b = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+const std::string kHead =
+    R"(#b = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #l = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -18,7 +19,9 @@ const std::string kHead = R"(#b = #ttg.blocked<{sizePerThread = [1, 1], threadsP
 )";
 /// `body` makes %r from %x, both 8 × 4 of i32.
 std::string kernel(const std::string& body) {
-  return kHead + "module attributes {\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = 4 : i32, ttg.target = \"cuda:90\", \"ttg.threads-per-warp\" = 32 : i32} {\n" +
+  return kHead +
+         "module attributes {\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = 4 : i32, ttg.target = "
+         "\"cuda:90\", \"ttg.threads-per-warp\" = 32 : i32} {\n" +
          "  tt.func public @kernel(%xp: !tt.ptr<i32>, %rp: !tt.ptr<i32>) {\n" + R"(
     %i = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32, #l>
     %c0 = arith.constant 0 : i32
@@ -30,7 +33,8 @@ std::string kernel(const std::string& body) {
     %xf = tt.load %xa : tensor<32x!tt.ptr<i32>, #l>
     %x = tt.reshape %xf : tensor<32xi32, #l> -> tensor<8x4xi32, #b>
     %ap = tt.reshape %xa : tensor<32x!tt.ptr<i32>, #l> -> tensor<8x4x!tt.ptr<i32>, #b>
-)" + body + R"(
+)" + body +
+         R"(
     %rf = tt.reshape %r : tensor<8x4xi32, #b> -> tensor<32xi32, #l>
     %rs = tt.splat %rp : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>, #l>
     %ra = tt.addptr %rs, %i : tensor<32x!tt.ptr<i32>, #l>, tensor<32xi32, #l>
@@ -74,7 +78,8 @@ TEST(SharedMemory, slices_are_views_of_one_allocation) {
 )");
   // (column c, row 4 + k) of 2 x: 2 * ((4 + k) * 4 + c).
   for (std::int32_t c = 0; c < 4; ++c)
-    for (std::int32_t k = 0; k < 4; ++k) EXPECT_EQ(r[static_cast<std::size_t>(c * 4 + k)], 2 * ((4 + k) * 4 + c));
+    for (std::int32_t k = 0; k < 4; ++k)
+      EXPECT_EQ(r[static_cast<std::size_t>(c * 4 + k)], 2 * ((4 + k) * 4 + c));
 }
 
 TEST(SharedMemory, an_asynchronous_copy_is_done_when_it_is_issued) {
@@ -100,17 +105,21 @@ TEST(SharedMemory, another_element_type_sees_the_bytes_in_row_major_order) {
     %e = arith.extsi %v : tensor<32xi16, #l> to tensor<32xi32, #l>
     %r = tt.reshape %e : tensor<32xi32, #l> -> tensor<8x4xi32, #b>
 )");
-  for (std::int32_t i = 0; i < 32; ++i) EXPECT_EQ(r[static_cast<std::size_t>(i)], i % 2 ? 0 : 16 + i / 2);
+  for (std::int32_t i = 0; i < 32; ++i)
+    EXPECT_EQ(r[static_cast<std::size_t>(i)], i % 2 ? 0 : 16 + i / 2);
 }
 
 TEST(SharedMemory, a_slice_that_is_not_there_is_refused) {
   I32 x(32), r(32);
-  EXPECT_EQ(refusal(kernel(R"(
+  EXPECT_EQ(
+      refusal(kernel(R"(
     %c2 = arith.constant 2 : i32
     %m = ttg.local_alloc : () -> !ttg.memdesc<2x8x4xi32, #shared, #smem, mutable>
     %a = ttg.memdesc_index %m[%c2] : !ttg.memdesc<2x8x4xi32, #shared, #smem, mutable> -> !ttg.memdesc<8x4xi32, #shared, #smem, mutable>
     %r = ttg.local_load %a : !ttg.memdesc<8x4xi32, #shared, #smem, mutable> -> tensor<8x4xi32, #b>
-)"), {buffer(x), buffer(r)}), "out_of_bounds: ttg.memdesc_index (line 23, %a) of program (0, 0, 0) takes slice 2 of 2");
+)"),
+              {buffer(x), buffer(r)}),
+      "out_of_bounds: ttg.memdesc_index (line 23, %a) of program (0, 0, 0) takes slice 2 of 2");
 }
 
 TEST(SharedMemory, bulk_copies_through_descriptors) {
@@ -133,11 +142,15 @@ TEST(SharedMemory, bulk_copies_through_descriptors) {
     %r = ttg.local_load %m : !ttg.memdesc<8x4xi32, #shared, #smem, mutable> -> tensor<8x4xi32, #b>
 )");
   for (std::int32_t i = 0; i < 8; ++i)
-    for (std::int32_t j = 0; j < 4; ++j) EXPECT_EQ(r[static_cast<std::size_t>(i * 4 + j)], i + 2 < 8 && j + 1 < 4 ? (i + 2) * 4 + j + 1 : 0);
+    for (std::int32_t j = 0; j < 4; ++j)
+      EXPECT_EQ(r[static_cast<std::size_t>(i * 4 + j)],
+                i + 2 < 8 && j + 1 < 4 ? (i + 2) * 4 + j + 1 : 0);
 }
 
 TEST(SharedMemory, warps_that_run_apart_are_refused_and_told_why) {
-  const auto module = read_module(kHead + R"(module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  const auto module = read_module(
+      kHead +
+      R"(module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func public @kernel() {
     ttg.warp_specialize()
     default {
@@ -153,7 +166,9 @@ TEST(SharedMemory, warps_that_run_apart_are_refused_and_told_why) {
   ASSERT_TRUE(module) << to_text(module.error());
   const auto refused = not_interpretable(**module);
   ASSERT_EQ(refused.size(), 1U);
-  EXPECT_EQ(refused[0].what, "ttg.warp_specialize cannot be interpreted: its warps run at the same time and wait for each other; a program runs in the order of its text here");
+  EXPECT_EQ(refused[0].what,
+            "ttg.warp_specialize cannot be interpreted: its warps run at the same time and wait "
+            "for each other; a program runs in the order of its text here");
 }
 
 } // namespace
