@@ -1,20 +1,8 @@
 // Runs a TTIR or TTGIR function on the CPU. In: a module, the name of a function, a grid and its
 // arguments; out: what it wrote, and counts. Invariant: nothing runs before every operation is
 // understood; an access outside the arguments is refused by op, program and element; results
-// without float atomics do not depend on the number of threads.
-//
-// The numbers: f16, bf16, f8 and tf32 are rounded to nearest even after every operation, as one
-// rounding of the exact result (+ - * / sqrt fma); f32 and f64 are IEEE. Functions (exp, log, sin,
-// …) are computed in double and rounded once: a GPU's approximations differ from them by some ulps.
-// A NaN is a NaN, its bits are unspecified. Integers wrap; a shift by the width or more gives 0 (or
-// the sign), x / 0 is all ones and x % 0 is x, INT_MIN / -1 is INT_MIN, floats convert to integers
-// with saturation and NaN to 0, as NVIDIA's hardware has it. Conversions to f8 saturate (PTX's
-// satfinite). Reductions combine element i with i + n/2, then halve; scans go from one end to the
-// other; a dot adds its products one by one, k ascending, to the accumulator. tf32 operands lose
-// their last 13 bits, as tensor cores take them; tf32x3 and bf16x3 are the same sums of products
-// that Triton makes of them. Barriers, fences and waits do nothing: a program runs in the order of
-// its text, asynchronous copies and products at their issue. Programs start in the order x, y, z
-// and run to their end: one may wait for an earlier one or for a lock, not for a later one.
+// without float atomics do not depend on the number of threads. What the numbers do:
+// docs/interpreter.md.
 #pragma once
 
 #include "core/result.hpp"

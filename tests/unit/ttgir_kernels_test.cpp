@@ -153,6 +153,79 @@ TEST(Kernels, matmul_is_right_at_odd_sizes_and_the_same_from_ttir_and_pipelined_
   }
 }
 
+TEST(Kernels, bulk_copies_and_tensor_memory_give_the_bits_of_ttir) {
+  constexpr std::int32_t m = 272, n = 144, k = 176;
+  F16 a = random_halves(m * k, 11), b = random_halves(n * k, 12), expected(m * n);
+  const auto arguments = [&](F16& c) {
+    return std::vector<LaunchArgument>{buffer(a, false), buffer(b, false), buffer(c),
+                                       scalar(m),        scalar(n),        scalar(k)};
+  };
+  run(dump("matmul_descriptors.ttir"), arguments(expected), {3, 3, 1});
+  for (std::size_t i = 0; i < m; i += 37)
+    for (std::size_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::size_t l = 0; l < k; ++l) sum += wide(a[i * k + l]) * wide(b[j * k + l]);
+      ASSERT_NEAR(wide(expected[i * n + j]), sum, 1e-3 * std::max(16.0, std::abs(sum)));
+    }
+  for (const char* name : {"matmul_descriptors_sm90.ttgir", "matmul_descriptors_sm100.ttgir"}) {
+    F16 c(m * n);
+    run(dump(name), arguments(c), {3, 3, 1}, 2);
+    EXPECT_EQ(c, expected) << name;
+  }
+  F16 turned(k * n); // the host's descriptor shows b as k × n
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < k; ++j) turned[j * n + i] = b[i * k + j];
+  for (const char* name : {"matmul_host_descriptors.ttir", "matmul_host_descriptors_sm100.ttgir"}) {
+    F16 c(m * n);
+    std::vector<LaunchArgument> all;
+    const auto descriptor = [&](F16& values, std::int64_t rows, std::int64_t columns, bool out) {
+      all.emplace_back(
+          DescriptorArgument{buffer(values, out), {rows, columns}, {columns, 1}, false});
+      for (const auto size : {rows, columns})
+        all.emplace_back(scalar(static_cast<std::int32_t>(size)));
+      for (const auto stride : {columns, std::int64_t{1}}) all.emplace_back(scalar(stride));
+    };
+    descriptor(a, m, k, false);
+    descriptor(turned, k, n, false);
+    descriptor(c, m, n, true);
+    for (const auto size : {m, n, k}) all.emplace_back(scalar(size));
+    run(dump(name), all, {3, 3, 1});
+    EXPECT_EQ(c, expected) << name;
+  }
+}
+
+TEST(Kernels, attention_is_right_and_the_same_for_every_board) {
+  constexpr std::size_t length = 256, depth = 64;
+  F16 q = random_halves(length * depth, 1), k = random_halves(length * depth, 2),
+      v = random_halves(length * depth, 3), expected(length * depth);
+  const auto arguments = [&](F16& o) {
+    return std::vector<LaunchArgument>{buffer(q, false), buffer(k, false),
+                                       buffer(v, false), buffer(o),
+                                       scalar(0.18F),    scalar(static_cast<std::int32_t>(length))};
+  };
+  run(dump("attention.ttir"), arguments(expected), {4, 1, 1});
+  for (const char* name : {"attention_sm90.ttgir", "attention_sm100.ttgir"}) {
+    F16 o(length * depth);
+    run(dump(name), arguments(o), {4, 1, 1}, 2);
+    EXPECT_EQ(o, expected) << name;
+  }
+  for (std::size_t i = 0; i < length; i += 17) {
+    std::vector<double> p(length);
+    double most = -HUGE_VAL, sum = 0;
+    for (std::size_t j = 0; j < length; ++j) {
+      for (std::size_t d = 0; d < depth; ++d)
+        p[j] += wide(q[i * depth + d]) * wide(k[j * depth + d]);
+      most = std::max(most, p[j] *= 0.18);
+    }
+    for (double& x : p) sum += x = std::exp2(x - most);
+    for (std::size_t d = 0; d < depth; ++d) {
+      double o = 0;
+      for (std::size_t j = 0; j < length; ++j) o += p[j] / sum * wide(v[j * depth + d]);
+      ASSERT_NEAR(wide(expected[i * depth + d]), o, 1e-3);
+    }
+  }
+}
+
 TEST(Kernels, a_buffer_one_element_short_is_noticed) {
   LayerNorm a(3, 781);
   a.y.pop_back();
