@@ -55,7 +55,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isclose_func": _isclose, "lerp_tensor_kernel": lambda x, y, w: x + w * (y - x),
     "log_sigmoid_forward": lambda x: -np.log1p(np.exp(-x)), "logaddexp_func": np.logaddexp,
     "logical_xor_func": np.not_equal, "masked_fill_kernel": lambda x, mask, value: np.where(mask, value, x),
-    "maximum_kernel": np.maximum, "minimum_kernel": np.minimum,
+    "maximum_kernel": np.fmax, "minimum_kernel": np.fmin,  # arith.maxnumf: a number wins over NaN
     "mul_complex_kernel": lambda ar, ai, br, bi: (ar * br - ai * bi, ar * bi + ai * br),
     "div_complex_kernel": lambda ar, ai, br, bi: (((ar + 1j * ai) / (br + 1j * bi)).real,
                                                   ((ar + 1j * ai) / (br + 1j * bi)).imag),
