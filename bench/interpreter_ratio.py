@@ -52,7 +52,7 @@ def main() -> int:
     import references
 
     chosen = [entry for entry in corpus.entries() if entry.id in references.REFERENCES and re.search(match, entry.id)]
-        corpus_compile.compile_all([(entry, 90) for entry in chosen], say=lambda line: None)
+    corpus_compile.compile_all([(entry, 90) for entry in chosen], say=lambda line: None)
     functions = {entry.id: corpus.function_of(entry) for entry in chosen}
     orders = {entry.id: launches.order_of(entry) for entry in chosen}
     interpret.replace_libdevice()
