@@ -115,14 +115,14 @@ Result<Estimate> estimate(const Module& module, std::string_view name, const Sca
   return out;
 }
 
-Json to_json(const Estimate& estimate) {
-  Json operations = Json::array(), arguments = Json::array(), doubts = Json::array();
+Json to_json(const Estimate& estimate) { // the names are those of Counts
+  Json operations = Json::object(), arguments = Json::array(), doubts = Json::array();
   for (const auto& [what, count] : estimate.operations)
-    operations.push_back({{"kind", name_of(what.first)}, {"type", what.second}, {"count", count}});
+    operations[std::string(name_of(what.first))][what.second] = count;
   for (const auto& [name, bytes] : estimate.arguments)
     arguments.push_back({{"name", name},
-                         {"loaded_bytes", bytes.loaded},
-                         {"stored_bytes", bytes.stored},
+                         {"loaded", bytes.loaded},
+                         {"stored", bytes.stored},
                          {"at_most", bytes.masked_places > 0}});
   for (const auto& doubt : estimate.doubts)
     doubts.push_back({{"line", doubt.line}, {"what", doubt.what}});
@@ -130,9 +130,9 @@ Json to_json(const Estimate& estimate) {
           {"programs", estimate.programs},
           {"operations", operations},
           {"arguments", arguments},
-          {"shared_read_bytes", estimate.shared_read},
-          {"shared_written_bytes", estimate.shared_written},
-          {"exact", doubts.empty()},
+          {"shared_read", estimate.shared_read},
+          {"shared_written", estimate.shared_written},
+          {"exact", estimate.doubts.empty()},
           {"doubts", doubts}};
 }
 
