@@ -56,7 +56,7 @@ struct Bench {
                               launch_of(bytes, operations + s.extra_operations)};
     std::array<std::unique_ptr<gpu::Kernel>, 2> kernels;
     for (std::size_t a = 0; a < 2; ++a) {
-      HEBE_TRY(kernels[a], device.load({&specs[a], {}, {}}, {}));
+      HEBE_TRY(kernels[a], device.load({&specs[a], {}, {}, {}}, {}));
     }
     HEBE_TRY(auto arms, measure::prepare_arms(device, {kernels[0].get(), kernels[1].get()},
                                               plan.cubins[0] == plan.cubins[1]));

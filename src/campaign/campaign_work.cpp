@@ -27,6 +27,7 @@ bool stops_the_worker(RefusalCode code) {
   case RefusalCode::meter_gap:
   case RefusalCode::meter_disagreement:
   case RefusalCode::bad_spec:
+  case RefusalCode::below_tier_minimum:
   case RefusalCode::abi_mismatch:
     return false;
   default:
@@ -161,6 +162,8 @@ private:
     HEBE_CHECK(open_board_for(job));
     auto circumstances = circumstances_of();
     HEBE_TRY(circumstances.meter_qualification, qualified_meter(root_, *machine_, job.plan.tier));
+    HEBE_TRY(circumstances.response,
+             known_response(root_, *machine_, job.plan.tier, job.plan.window));
     auto callbacks = callbacks_;
     callbacks.may_continue = [this] { return locks_.still_ours(); };
     HEBE_TRY(auto parts, measure_job(job.plan, job.plan_id, *prepared_, *machine_, *lease_,

@@ -133,6 +133,7 @@ Result<PreparedCase> case_from_store(const kernel::ArtifactStore& store, const J
   for (const auto& [kind, digest] : subject.at("artifacts").items()) {
     out.compiled.artifacts[kind] = digest.get<std::string>();
     HEBE_TRY(auto bytes, store.get(out.compiled.artifacts[kind]));
+    if (kind == "ttgir") out.compiled.ttgir = bytes;
     if (kind == "cubin") out.compiled.cubin = std::move(bytes);
   }
   out.compiled.provenance = subject.at("compile");

@@ -1,6 +1,7 @@
 #include "campaign/frozen_job.hpp"
 
 #include "core/files.hpp"
+#include "gpu/sim_engine.hpp"
 
 #include <fmt/format.h>
 
@@ -43,6 +44,27 @@ Json subject_json(const kernel::CompiledCase& compiled) {
           {"source", compiled.provenance.value("source_name", "")},
           {"function", compiled.request.function},
           {"compile", compiled.provenance}};
+}
+
+/// How the simulated GPU comes to each arm's outputs and price.
+Json engines_of(const PreparedArms& prepared) {
+  Json arms = Json::object();
+  for (const std::size_t arm : {0, 1}) {
+    const auto& compiled = prepared.arm(arm).compiled;
+    const auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir);
+    arms[arm == 0 ? "A" : "B"] =
+        engine
+            ? Json{{"outputs", "computed by interpreting the TTGIR"},
+                   {"price", "bytes and operations that the interpreter counted, through a "
+                             "roofline and an energy table"}}
+            : Json{{"outputs", "taken from the case's reference"},
+                   {"price",
+                    "declared bytes and operations, through a roofline and an energy table"},
+                   {"not_interpreted",
+                    engine.error().what +
+                        (engine.error().where.empty() ? "" : " (" + engine.error().where + ")")}};
+  }
+  return arms;
 }
 
 } // namespace
@@ -129,11 +151,7 @@ Result<std::string> freeze(measure::Plan& plan, const PreparedArms& prepared, co
     if (!gpu::changes_identity(f.kind)) faults.push_back(gpu::to_string(f));
   plan.device =
       target.simulated
-          ? Json{{"provenance", "simulated"},
-                 {"outputs", "taken from the case's reference, not computed from the cubin"},
-                 {"price", "declared bytes and operations through a roofline and an energy "
-                           "table, not counted from the TTGIR"},
-                 {"faults", faults}}
+          ? Json{{"provenance", "simulated"}, {"engine", engines_of(prepared)}, {"faults", faults}}
           : Json{{"provenance", "measured"}, {"arch", target.arch}};
   if (!seed_is_given &&
       !target.simulated) { // a simulated run is to be reproducible, a real one random

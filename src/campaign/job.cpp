@@ -28,6 +28,7 @@ Result<JobPreview> preview_job(const evidence::DataRoot& root, const JobRequest&
                                const JobCallbacks&) {
   HEBE_TRY(auto plan, drafted(request));
   HEBE_TRY(const auto machine, Machine::open(request.machine));
+  HEBE_CHECK(known_response(root, *machine, request.tier, request.window)); // is the window enough?
   HEBE_TRY(const auto scratch, ScratchFolder::make(request.scratch));
   auto preparer = preparer_for(root, request, *machine, scratch);
   HEBE_TRY(const auto prepared, preparer.prepare_arms(request, machine->info().arch));
@@ -37,10 +38,16 @@ Result<JobPreview> preview_job(const evidence::DataRoot& root, const JobRequest&
 
 Result<LeasedMachine> lease_machine(const evidence::DataRoot& root, const JobRequest& request,
                                     const JobCallbacks& callbacks) {
+  HEBE_TRY(auto machine, Machine::open(request.machine));
+  return lease_machine(root, request, std::move(machine), callbacks);
+}
+
+Result<LeasedMachine> lease_machine(const evidence::DataRoot& root, const JobRequest& request,
+                                    std::unique_ptr<Machine> machine,
+                                    const JobCallbacks& callbacks) {
   const auto notice = [&](const std::string& text) {
     if (callbacks.notice) callbacks.notice(text);
   };
-  HEBE_TRY(auto machine, Machine::open(request.machine));
   if (!machine->why().empty())
     notice("no GPU here (" + machine->why() +
            "): running on the simulated GPU; its values are simulated, never measured");
@@ -56,6 +63,10 @@ Result<LeasedMachine> lease_machine(const evidence::DataRoot& root, const JobReq
                                                        request.subject.file.stem().string())));
   HEBE_CHECK(board_is_free(*machine));
   HEBE_CHECK(qualified_meter(root, *machine, request.tier)); // before a compile costs time
+  HEBE_TRY(const auto response, known_response(root, *machine, request.tier, request.window));
+  if (!response.record && !machine->simulated())
+    notice("the pre-roll follows the warm-up's step, for " + response.why_not +
+           " (response; `hebe probe-response` measures it)");
   return LeasedMachine{std::move(machine), std::move(lease)};
 }
 
@@ -73,13 +84,15 @@ Result<JobOutcome> run_leased(const evidence::DataRoot& root, const JobRequest& 
   HEBE_TRY(const auto plan_id,
            freeze(plan, prepared, target_of(machine, request), request.seed.has_value()));
   HEBE_TRY(auto qualification, qualified_meter(root, machine, request.tier));
+  HEBE_TRY(auto response, known_response(root, machine, request.tier, request.window));
   const Circumstances circumstances{request.argv,
                                     {},
                                     request.variables,
                                     preparer.hello(),
                                     {},
                                     request.redact,
-                                    std::move(qualification)};
+                                    std::move(qualification),
+                                    std::move(response)};
   HEBE_TRY(auto parts,
            measure_job(plan, plan_id, prepared, machine, lease, circumstances, callbacks));
   // The directory's name says when, also for a simulated run.

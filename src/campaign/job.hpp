@@ -56,6 +56,11 @@ struct LeasedMachine {
 [[nodiscard]] Result<LeasedMachine> lease_machine(const evidence::DataRoot& root,
                                                   const JobRequest& request,
                                                   const JobCallbacks& callbacks);
+/// The same of a machine that is open already.
+[[nodiscard]] Result<LeasedMachine> lease_machine(const evidence::DataRoot& root,
+                                                  const JobRequest& request,
+                                                  std::unique_ptr<Machine> machine,
+                                                  const JobCallbacks& callbacks);
 
 [[nodiscard]] Result<JobOutcome> run_job(const evidence::DataRoot& root, const JobRequest& request,
                                          const JobCallbacks& callbacks);

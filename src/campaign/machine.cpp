@@ -118,6 +118,17 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
   return machine;
 }
 
+std::unique_ptr<Machine> Machine::of_parts(std::unique_ptr<Clock> clock, gpu::DeviceInfo info,
+                                           std::unique_ptr<meter::BoardMeter> meter,
+                                           std::unique_ptr<gpu::Device> device) {
+  auto machine = std::unique_ptr<Machine>(new Machine);
+  machine->clock_ = std::move(clock);
+  machine->info_ = std::move(info);
+  machine->meter_ = std::move(meter);
+  machine->device_ = std::move(device);
+  return machine;
+}
+
 Result<std::string> Machine::boot() const {
   HEBE_TRY(auto id, evidence::boot_id());
   if (board_)

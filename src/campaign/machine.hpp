@@ -27,6 +27,12 @@ class Machine {
 public:
   /// `auto` falls back to the simulated GPU when there is no driver or no device; why() says so.
   [[nodiscard]] static Result<std::unique_ptr<Machine>> open(const MachineRequest& request);
+  /// A board that somebody else found: its clock, identity, meter and, if it is to run anything,
+  /// its device (which must be of that clock).
+  [[nodiscard]] static std::unique_ptr<Machine> of_parts(std::unique_ptr<Clock> clock,
+                                                         gpu::DeviceInfo info,
+                                                         std::unique_ptr<meter::BoardMeter> meter,
+                                                         std::unique_ptr<gpu::Device> device = {});
   /// Creates the device's context. After this our own process is on the GPU.
   [[nodiscard]] Result<gpu::Device*> device();
 

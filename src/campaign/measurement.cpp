@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace hebe::campaign {
 namespace {
 
@@ -54,6 +56,35 @@ Result<Fact> qualified_meter(const evidence::DataRoot& root, const Machine& mach
                             tier);
 }
 
+Result<measure::KnownResponse> known_response(const evidence::DataRoot& root,
+                                              const Machine& machine, const measure::Tier& tier,
+                                              Seconds window) {
+  HEBE_TRY(const auto boot, machine.boot());
+  const auto& board = machine.meter().board();
+  const auto stored = evidence::current_qualification(root, evidence::QualificationKind::response,
+                                                      board.uuid, board.driver, boot);
+  if (!stored) return measure::KnownResponse{std::nullopt, stored.error().what};
+  const auto& found = stored->json.at("findings");
+  const auto source = machine.meter().samples_source().name;
+  if (found.at("primary") != source)
+    return measure::KnownResponse{
+        std::nullopt, fmt::format("response record {} is of {}, runs are measured with {}",
+                                  stored->id, found.at("primary").get<std::string>(), source)};
+  const measure::MeterResponse r{stored->id, source, Seconds(found.at("lag_s")),
+                                 Seconds(found.at("pre_roll_s")),
+                                 Seconds(found.at("minimum_window_s"))};
+  if (tier.is_evidence && window < r.minimum_window)
+    return refuse(
+        RefusalCode::below_tier_minimum,
+        fmt::format("on this board {} needs at least {:.2f} s per window (response record "
+                    "{}), {} was asked for",
+                    tier.name, r.minimum_window.value(), r.id, window.value()),
+        fmt::format("raise --batch-seconds to {:.2f} or more",
+                    std::ceil(r.minimum_window.value() * 100) / 100),
+        "--batch-seconds");
+  return measure::KnownResponse{r, {}};
+}
+
 Status board_is_free(Machine& machine) {
   auto& meter = machine.meter();
   HEBE_TRY(const bool mig, meter.mig_enabled());
@@ -100,7 +131,7 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   HEBE_CHECK(may_continue());
   HEBE_CHECK(board_is_free(machine)); // again: preparing took a while
   HEBE_TRY(auto* device, machine.device());
-  measure::Supervision supervision{may_continue, callbacks.progress, {}};
+  measure::Supervision supervision{may_continue, callbacks.progress, {}, circumstances.response};
   HEBE_TRY(supervision.own_pids, our_processes(machine));
   const auto &a = prepared.arm(0), &b = prepared.arm(1);
   HEBE_TRY(auto workload, measure::Workload::make(*device, {&a.compiled, &b.compiled},

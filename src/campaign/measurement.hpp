@@ -31,6 +31,7 @@ struct Circumstances {
   std::string no_toolchain; ///< why there is none
   bool redact = false;
   std::optional<Fact> meter_qualification{};
+  measure::KnownResponse response{}; ///< what sets the pre-roll
 };
 
 /// A qualification, or why there is none, as a fact for the record; a refusal where the tier is
@@ -41,6 +42,16 @@ struct Circumstances {
 /// refuses a real board without one (meter_not_qualified); the simulated board's meters are known.
 [[nodiscard]] Result<Fact> qualified_meter(const evidence::DataRoot& root, const Machine& machine,
                                            const measure::Tier& tier);
+
+/// The board's present response record, of the source that the runs are measured with; or why there
+/// is none. It is looked up when a job is measured and never when it is frozen: it ends with the
+/// boot, and a plan may be frozen where there is no GPU. The plan says what is measured, the record
+/// of the run what it was measured by. Refuses a window that is shorter than what the response asks
+/// for, where the tier is evidence (below_tier_minimum).
+[[nodiscard]] Result<measure::KnownResponse> known_response(const evidence::DataRoot& root,
+                                                            const Machine& machine,
+                                                            const measure::Tier& tier,
+                                                            Seconds window);
 
 /// Before our own context exists, so that every process on the board is somebody else's: gpu_busy,
 /// mig_enabled.

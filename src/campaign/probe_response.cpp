@@ -7,8 +7,8 @@
 
 namespace hebe::campaign {
 
-Result<Json> response_findings(const measure::Recording& recording) {
-  return measure::to_json(measure::respond(recording));
+Result<Json> response_findings(const measure::Recording& recording, const Json& stored) {
+  return measure::to_json(measure::respond(recording, measure::aliasing_rule_of(stored)));
 }
 
 Result<ResponseProbe> probe_response(const evidence::DataRoot& root, const ProbeRequest& request,

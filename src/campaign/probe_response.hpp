@@ -18,7 +18,8 @@ struct ResponseProbe {
                                                    const measure::ResponseSchedule& schedule,
                                                    const JobCallbacks& callbacks);
 
-/// The findings of a recording, as stored.
-[[nodiscard]] Result<Json> response_findings(const measure::Recording& recording);
+/// The findings of a recording, by the rules of those that were stored of it.
+[[nodiscard]] Result<Json> response_findings(const measure::Recording& recording,
+                                             const Json& stored);
 
 } // namespace hebe::campaign

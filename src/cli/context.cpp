@@ -105,16 +105,18 @@ void Context::print_json(const Json& value) const {
   std::puts(value.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
+Json refusal_json(const Refusal& r) {
+  return {{"code", name_of(r.code)},
+          {"what", r.what},
+          {"where", r.where},
+          {"next", r.next},
+          {"not_written", r.not_written},
+          {"exit", static_cast<int>(exit_code_of(r.code))}};
+}
+
 int Context::refused(const Refusal& r) const {
   const auto code = static_cast<int>(exit_code_of(r.code));
-  if (json)
-    print_json({{"refused",
-                 {{"code", name_of(r.code)},
-                  {"what", r.what},
-                  {"where", r.where},
-                  {"next", r.next},
-                  {"not_written", r.not_written},
-                  {"exit", code}}}});
+  if (json) print_json({{"refused", refusal_json(r)}});
   tell("hebe: " + to_text(r) + "\n");
   return code;
 }

@@ -33,6 +33,9 @@ struct Context {
   [[nodiscard]] int refused(const Refusal& r) const; ///< tells, returns the exit code
 };
 
+/// A refusal as --json shows it.
+[[nodiscard]] Json refusal_json(const Refusal& refusal);
+
 /// One row of the command table: its options are added at once; it runs after parsing.
 struct Command {
   const char* name;

@@ -62,8 +62,8 @@ int run(int argc, char** argv) {
   app.add_option("--data-root", context.data_root,
                  "where records live (HEBE_DATA_ROOT; default: XDG data home)");
   app.add_option("--device", context.device,
-                 "auto, sim, a GPU's UUID, PCI id, or index in PCI order (campaign-submit: "
-                 "several, with commas)")
+                 "auto, sim, a GPU's UUID, PCI id, or index in PCI order (campaign-submit, "
+                 "probe-meter: several, with commas; probe-meter: all, its default)")
       ->capture_default_str();
   app.add_option(
       "--sim-fault", context.faults,

@@ -1,11 +1,13 @@
-// hebe probe-meter: which of the board's sources can be believed.
-#include "campaign/probe_meter.hpp"
+// hebe probe-meter: which of each board's sources can be believed.
+#include "campaign/probe_boards.hpp"
 #include "cli/campaign_request.hpp"
 #include "cli/context.hpp"
 #include "cli/probe_report.hpp"
 #include "cli/progress_bar.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace hebe::cli {
 namespace {
@@ -54,15 +56,13 @@ void print_levels(const Context& c, const measure::Qualification& q) {
   }
 }
 
-int tell_of(const Context& c, const campaign::MeterProbe& probe) {
-  const auto code =
-      static_cast<int>(probe.found.qualified() ? ExitCode::done : ExitCode::claim_fails);
-  if (c.json) {
-    c.print_json({{"id", probe.stored.id},
-                  {"file", probe.stored.file.string()},
-                  {"qualification", probe.stored.json}});
-    return code;
-  }
+Json json_of(const campaign::MeterProbe& probe) {
+  return {{"id", probe.stored.id},
+          {"file", probe.stored.file.string()},
+          {"qualification", probe.stored.json}};
+}
+
+void print_probe(const Context& c, const campaign::MeterProbe& probe) {
   print_table(c, probe);
   c.print("");
   print_levels(c, probe.found);
@@ -82,73 +82,166 @@ int tell_of(const Context& c, const campaign::MeterProbe& probe) {
                             probe.found.primary, probe.found.cross_check)
               : "NOT qualified: " + probe.found.refusal);
   c.print("record: " + probe.stored.file.string());
+}
+
+Json json_of(const campaign::BoardOutcome& o) {
+  Json j = o.probe ? json_of(*o.probe) : Json::object();
+  if (o.refusal) j["refused"] = refusal_json(with_not_written(*o.refusal));
+  if (!o.why_not_needed.empty()) j["not_needed"] = o.why_not_needed;
+  return j;
+}
+
+std::string title_of(const campaign::BoardOutcome& o) {
+  return o.board.empty() ? o.selector : fmt::format("{} ({})", o.board, o.uuid);
+}
+
+int tell_one(const Context& c, const campaign::BoardOutcome& o) {
+  if (o.refusal) return refused_probe(c, *o.refusal);
+  if (c.json)
+    c.print_json(json_of(o));
+  else if (o.probe)
+    print_probe(c, *o.probe);
+  else
+    c.print(title_of(o) + ": " + o.why_not_needed);
+  return static_cast<int>(o.exit_code());
+}
+
+// Every board's own result, then all of them in a line each.
+int tell_all(const Context& c, const std::vector<campaign::BoardOutcome>& outcomes) {
+  const auto code = static_cast<int>(worst_exit(outcomes));
+  if (c.json) {
+    Json devices = Json::array();
+    for (const auto& o : outcomes) {
+      auto j = json_of(o);
+      j.update({{"device", o.selector}, {"exit", static_cast<int>(o.exit_code())}});
+      if (!o.uuid.empty()) j.update({{"board", o.board}, {"uuid", o.uuid}});
+      devices.push_back(std::move(j));
+    }
+    c.print_json({{"devices", devices}, {"exit", code}});
+    return code;
+  }
+  for (const auto& o : outcomes) {
+    if (o.refusal)
+      cli::tell("hebe: " + title_of(o) + ": " + to_text(with_not_written(*o.refusal)) + "\n");
+    if (!o.probe) continue;
+    c.print("== " + title_of(o));
+    print_probe(c, *o.probe);
+    c.print("");
+  }
+  for (const auto& o : outcomes)
+    c.print(fmt::format("{}: {}", title_of(o),
+                        o.refusal ? fmt::format("refused ({})", name_of(o.refusal->code))
+                        : !o.why_not_needed.empty()  ? o.why_not_needed
+                        : o.probe->found.qualified() ? "qualified, " + o.probe->stored.id
+                                                     : "NOT qualified: " + o.probe->found.refusal));
   return code;
 }
 
-int preview(const Context& c, const campaign::ProbeRequest& request) {
-  const auto p = campaign::preview_probe(request);
-  if (!p) return c.refused(p.error());
-  if (c.json)
-    c.print_json({{"board", p->board},
-                  {"uuid", p->uuid},
-                  {"sources", p->sources},
-                  {"estimated_s", p->duration.value()}});
-  else
-    c.print(fmt::format("{} ({}): {} sources for about {:.0f} s; nothing was run", p->board,
-                        p->uuid, p->sources.size(), p->duration.value()));
-  return static_cast<int>(ExitCode::done);
+int preview(const Context& c, const campaign::ProbeRequest& request,
+            const std::vector<std::string>& selectors) {
+  Json devices = Json::array();
+  auto worst = ExitCode::done;
+  double total_s = 0;
+  for (const auto& selector : selectors) {
+    auto one = request;
+    one.machine.selector = selector;
+    const auto p = campaign::preview_probe(one);
+    if (!p && selectors.size() == 1) return c.refused(p.error());
+    if (!p) {
+      worst = std::max(worst, exit_code_of(p.error().code));
+      devices.push_back({{"device", selector}, {"refused", refusal_json(p.error())}});
+      if (!c.json) cli::tell("hebe: " + selector + ": " + to_text(p.error()) + "\n");
+      continue;
+    }
+    total_s += p->duration.value();
+    devices.push_back({{"board", p->board},
+                       {"uuid", p->uuid},
+                       {"sources", p->sources},
+                       {"estimated_s", p->duration.value()}});
+    if (selectors.size() > 1) devices.back()["device"] = selector;
+    if (!c.json)
+      c.print(fmt::format("{} ({}): {} sources for about {:.0f} s; nothing was run", p->board,
+                          p->uuid, p->sources.size(), p->duration.value()));
+  }
+  if (c.json && selectors.size() == 1)
+    c.print_json(devices.front());
+  else if (c.json)
+    c.print_json(
+        {{"devices", devices}, {"estimated_s", total_s}, {"exit", static_cast<int>(worst)}});
+  else if (selectors.size() > 1)
+    c.print(fmt::format("one after the other: about {:.0f} s", total_s));
+  return static_cast<int>(worst);
 }
 
-int run(const Context& c, const Options& o) {
+Status take_external(const std::string& log, std::size_t devices, campaign::ProbeRequest& request) {
+  if (devices > 1)
+    return std::unexpected(Refusal{RefusalCode::bad_argument,
+                                   fmt::format("an external meter's log is of one board, and {} "
+                                               "would be probed one after the other",
+                                               devices),
+                                   "--external", "say which board with --device",
+                                   "the qualification"});
+  request.external = log;
+  request.schedule.signature_slot = Seconds(0.3);
+  std::error_code ec;
+  if (std::filesystem::exists(std::filesystem::absolute(log).parent_path(), ec)) return {};
+  return std::unexpected(Refusal{RefusalCode::not_found, "the external log's folder does not exist",
+                                 log, "give the file that the external meter writes",
+                                 "the qualification"});
+}
+
+int run(Context c, const Options& o, bool device_given) {
   const evidence::DataRoot root(c.data_root);
   if (o.verify)
-    return verify_qualification(c, evidence::QualificationKind::meter, *o.verify,
-                                campaign::meter_findings);
+    return verify_qualification(
+        c, evidence::QualificationKind::meter, *o.verify,
+        [](const measure::Recording& r, const Json&) { return campaign::meter_findings(r); });
+  if (!device_given) c.device = "all";
+  const auto selectors = campaign::selectors_in(c.device);
+  if (!selectors) return refused_probe(c, selectors.error());
   auto request = probe_request(c, o.probe);
   if (!request) return c.refused(request.error());
-  if (o.external) {
-    request->external = *o.external;
-    request->schedule.signature_slot = Seconds(0.3);
-    std::error_code ec;
-    if (!std::filesystem::exists(std::filesystem::absolute(*o.external).parent_path(), ec))
-      return c.refused({RefusalCode::not_found, "the external log's folder does not exist",
-                        *o.external, "give the file that the external meter writes",
-                        "the qualification"});
-  }
-  if (c.dry_run) return preview(c, *request);
-  if (o.if_needed) {
-    const auto machine = campaign::Machine::open(request->machine);
-    if (!machine) return c.refused(machine.error());
-    measure::Tier evidence_tier;
-    evidence_tier.is_evidence = true;
-    if (campaign::qualified_meter(root, **machine, evidence_tier))
-      return static_cast<int>(ExitCode::done);
-  }
+  if (o.external)
+    if (const auto taken = take_external(*o.external, selectors->size(), *request); !taken)
+      return c.refused(taken.error());
+  if (c.dry_run) return preview(c, *request, *selectors);
   watch_for_interrupt();
   ProgressBar bar(c.quiet);
-  const auto probe = campaign::probe_meter(root, *request, callbacks_of(bar));
+  const bool several = selectors->size() > 1;
+  const auto outcomes = campaign::probe_boards(
+      root, *request, *selectors, o.if_needed,
+      {callbacks_of(bar), [&](const std::string& selector, std::size_t number, std::size_t of) {
+         if (several) bar.line(fmt::format("hebe: device {} ({} of {})", selector, number, of));
+       }});
   bar.finish();
-  if (!probe) return refused_probe(c, probe.error());
-  return tell_of(c, *probe);
+  return several ? tell_all(c, outcomes) : tell_one(c, outcomes.front());
 }
 
 } // namespace
 
 Command probe_meter_command() {
   return {"probe-meter",
-          "Find out which of the board's power and energy sources can be believed; exit 1 where "
-          "none can",
+          "Find out which power and energy sources of every board (or of --device's) can be "
+          "believed; exit 1 where none can",
           [](CLI::App& app, Context& c) {
             auto o = std::make_shared<Options>();
             add_probe_options(app, o->probe);
             app.add_option("--external", o->external,
                            "log of an external meter (CSV: time, watts) that runs meanwhile; the "
-                           "probe plays a signature for it and reads the log at the end");
+                           "probe plays a signature for it and reads the log at the end; one board "
+                           "only");
             app.add_flag("--if-needed", o->if_needed,
-                         "do nothing where a qualification holds, or the GPU is simulated");
+                         "leave a board alone where its qualification holds, or it is simulated");
             app.add_option("--verify", o->verify,
-                           "compute a stored qualification's findings again (part of its id)");
-            return [&c, o] { return run(c, *o); };
+                           "compute a stored qualification's findings again: part of its id, or "
+                           "\"\" for the newest of each board");
+            app.footer("Without --device every device that CUDA shows is probed, one after the "
+                       "other; --device takes several with commas.\nEach board has its own lease "
+                       "and record, and all are tried. The exit code is the worst of theirs, in "
+                       "this order:\n0 qualified or not needed, 1 not qualified, 2 usage, 3 unfit "
+                       "or busy, 5 bad data, 70 a bug, 130 interrupted.");
+            const auto* device = app.get_parent()->get_option("--device");
+            return [&c, o, device] { return run(c, *o, device->count() > 0); };
           }};
 }
 

@@ -33,33 +33,61 @@ Result<campaign::ProbeRequest> probe_request(const Context& c, const ProbeOption
   return r;
 }
 
-int refused_probe(const Context& c, Refusal refusal) {
+Refusal with_not_written(Refusal refusal) {
   if (refusal.not_written.empty() && refusal.code != RefusalCode::interrupted)
     refusal.not_written = "the qualification";
-  return c.refused(refusal);
+  return refusal;
 }
+
+int refused_probe(const Context& c, Refusal refusal) {
+  return c.refused(with_not_written(std::move(refusal)));
+}
+
+namespace {
+
+Json json_of(const evidence::VerifyReport& report) {
+  Json problems = Json::array();
+  for (const auto& p : report.problems)
+    problems.push_back({{"code", hebe::name_of(p.code)}, {"what", p.what}, {"where", p.where}});
+  return {{"id", report.seal},
+          {"file", report.directory.string()},
+          {"valid", report.valid()},
+          {"passed", report.passed},
+          {"problems", problems}};
+}
+
+void print_report(const Context& c, const evidence::VerifyReport& report) {
+  c.print(report.directory.string());
+  for (const auto& text : report.passed) c.print("  ok           " + text);
+  for (const auto& p : report.problems) c.print("  BAD          " + p.where + ": " + p.what);
+  c.print(report.valid() ? "verified" : "NOT what was recorded");
+}
+
+} // namespace
 
 int verify_qualification(const Context& c, evidence::QualificationKind kind,
                          const std::string& name, const evidence::FindAgain& find) {
-  const auto report =
-      evidence::verify_qualification(evidence::DataRoot(c.data_root), kind, name, find);
-  if (!report) return c.refused(report.error());
-  if (c.json) {
-    Json problems = Json::array();
-    for (const auto& p : report->problems)
-      problems.push_back({{"code", hebe::name_of(p.code)}, {"what", p.what}, {"where", p.where}});
-    c.print_json({{"id", report->seal},
-                  {"file", report->directory.string()},
-                  {"valid", report->valid()},
-                  {"passed", report->passed},
-                  {"problems", problems}});
-  } else {
-    c.print(report->directory.string());
-    for (const auto& text : report->passed) c.print("  ok           " + text);
-    for (const auto& p : report->problems) c.print("  BAD          " + p.where + ": " + p.what);
-    c.print(report->valid() ? "verified" : "NOT what was recorded");
+  const evidence::DataRoot root(c.data_root);
+  std::vector<std::string> names{name};
+  if (name.empty()) {
+    auto newest = evidence::newest_of_each_board(root, kind);
+    if (!newest) return c.refused(newest.error());
+    if (!newest->empty()) names = std::move(*newest);
   }
-  return static_cast<int>(report->valid() ? ExitCode::done : ExitCode::bad_data);
+  Json records = Json::array();
+  bool valid = true;
+  for (const auto& one : names) {
+    const auto report = evidence::verify_qualification(root, kind, one, find);
+    if (!report) return c.refused(report.error());
+    valid = valid && report->valid();
+    records.push_back(json_of(*report));
+    if (!c.json) print_report(c, *report);
+  }
+  if (c.json && records.size() == 1)
+    c.print_json(records.front());
+  else if (c.json)
+    c.print_json({{"records", records}, {"valid", valid}});
+  return static_cast<int>(valid ? ExitCode::done : ExitCode::bad_data);
 }
 
 } // namespace hebe::cli

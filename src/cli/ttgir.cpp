@@ -1,5 +1,6 @@
 // hebe ttgir: reads TTIR or TTGIR and prints it, checks it, or says what is in it.
 #include "cli/context.hpp"
+#include "cli/ttgir_count.hpp"
 #include "cli/ttgir_run.hpp"
 #include "core/files.hpp"
 #include "ttgir/printer.hpp"
@@ -101,7 +102,8 @@ int verify(const Context& c, const Options& o) {
 } // namespace
 
 Command ttgir_command() {
-  return {"ttgir", "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it",
+  return {"ttgir",
+          "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
           [](CLI::App& app, Context& c) {
             auto options = std::make_shared<Options>();
             auto action = std::make_shared<std::function<int()>>();
@@ -126,6 +128,7 @@ Command ttgir_command() {
             add("verify", "Dominance, one definition, terminators, types; what is not understood",
                 verify);
             add_ttgir_run(app, c, *action);
+            add_ttgir_count(app, c, *action);
             return [action] { return (*action)(); };
           }};
 }

@@ -109,8 +109,11 @@ Status append_object(std::string& out, const Json& v) {
   return {};
 }
 
-Status append_integer(std::string& out, bool safe, const std::string& digits) {
-  if (!safe)
+// A whole double beyond 2^53 is written without an exponent up to 1e21, and reads back as an
+// integer: its own text is taken again. Any other integer of that size would lose digits.
+Status append_integer(std::string& out, double nearest, const std::string& digits) {
+  if (std::abs(nearest) >= static_cast<double>(kMaxSafeInteger) &&
+      ecmascript_number(nearest) != digits)
     return refuse(RefusalCode::bad_schema, "integer " + digits + " is beyond 2^53",
                   "store it as a string (json_integer)");
   out += digits;
@@ -127,11 +130,11 @@ Status append(std::string& out, const Json& v) {
     return {};
   case Json::value_t::number_integer: {
     const auto i = v.get<std::int64_t>();
-    return append_integer(out, i >= -kMaxSafeInteger && i <= kMaxSafeInteger, std::to_string(i));
+    return append_integer(out, static_cast<double>(i), std::to_string(i));
   }
   case Json::value_t::number_unsigned: {
     const auto u = v.get<std::uint64_t>();
-    return append_integer(out, u <= static_cast<std::uint64_t>(kMaxSafeInteger), std::to_string(u));
+    return append_integer(out, static_cast<double>(u), std::to_string(u));
   }
   case Json::value_t::number_float:
     if (!std::isfinite(v.get<double>()))

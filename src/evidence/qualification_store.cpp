@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace hebe::evidence {
 namespace fs = std::filesystem;
@@ -138,6 +139,19 @@ Result<StoredQualification> load_qualification(const DataRoot& root, Qualificati
   return std::move(*newest);
 }
 
+Result<std::vector<std::string>> newest_of_each_board(const DataRoot& root,
+                                                      QualificationKind kind) {
+  std::map<std::string, std::pair<std::string, std::string>> newest; // uuid: when, id
+  for (const auto& id : ids(root, kind)) {
+    HEBE_TRY(const auto one, load_id(root, kind, id));
+    auto& best = newest[one.json.at("board").at("uuid").get<std::string>()];
+    if (best.second.empty() || when_of(one.json) >= best.first) best = {when_of(one.json), id};
+  }
+  std::vector<std::string> out;
+  for (auto& [uuid, found] : newest) out.push_back(std::move(found.second));
+  return out;
+}
+
 Result<measure::Recording> recording_of(const DataRoot& root, const StoredQualification& stored) {
   const auto& named = stored.json.at("readings");
   const auto file =
@@ -170,7 +184,7 @@ Result<VerifyReport> verify_qualification(const DataRoot& root, QualificationKin
     return report;
   }
   report.passed.push_back("digest of the readings");
-  const auto again = find(*recording);
+  const auto again = find(*recording, stored.json.at("findings"));
   if (!again) {
     report.problems.push_back(again.error());
     return report;

@@ -46,12 +46,16 @@ store_qualification(const DataRoot& root, QualificationKind kind, const Qualific
 [[nodiscard]] Result<StoredQualification>
 load_qualification(const DataRoot& root, QualificationKind kind, const std::string& name);
 
+/// The newest id of each board that has one; empty: there is none. Refuses where a file is damaged.
+[[nodiscard]] Result<std::vector<std::string>> newest_of_each_board(const DataRoot& root,
+                                                                    QualificationKind kind);
+
 /// The recording with its readings, whose digest is checked.
 [[nodiscard]] Result<measure::Recording> recording_of(const DataRoot& root,
                                                       const StoredQualification& stored);
 
-/// Computes the findings of a recording again.
-using FindAgain = std::function<Result<Json>(const measure::Recording&)>;
+/// Computes the findings of a recording again, by the rules that the stored ones say they follow.
+using FindAgain = std::function<Result<Json>(const measure::Recording&, const Json& stored)>;
 [[nodiscard]] Result<VerifyReport> verify_qualification(const DataRoot& root,
                                                         QualificationKind kind,
                                                         const std::string& name,

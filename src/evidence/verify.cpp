@@ -2,6 +2,7 @@
 
 #include "core/files.hpp"
 #include "core/schema.hpp"
+#include "evidence/qualification_store.hpp"
 #include "evidence/sealed_run.hpp"
 #include "evidence/stored_run.hpp"
 #include "evidence/telemetry.hpp"
@@ -216,6 +217,7 @@ private:
                              stored.at("verdict").get<std::string>());
     report_.analysis = stored;
     HEBE_CHECK(calibration(plan));
+    HEBE_CHECK(response(acquisition));
     artifacts_["cubin"] = plan.cubins[0];
     for (const auto& [kind, digest] : plan.subject.at("artifacts").items())
       artifacts_[kind] = digest.get<std::string>();
@@ -247,6 +249,36 @@ private:
                     "the calibration differs from run " + id + " at " + where, {},
                     path("plan.json"));
     report_.passed.push_back("calibration: the prediction's numbers are those of run " + id);
+    return {};
+  }
+
+  // The pre-roll rests on a response record: is that what it says?
+  Status response(const measure::Acquisition& a) {
+    const auto& followed = a.behaviour.response.record;
+    if (!followed) return {};
+    const auto root = root_of_run(report_.directory);
+    std::error_code ec;
+    if (!root || !fs::exists(qualifications_folder(*root, QualificationKind::response) /
+                                 (followed->id + ".json"),
+                             ec)) {
+      report_.not_checked.push_back("response record " + followed->id + ": not in this data root");
+      return {};
+    }
+    HEBE_TRY(const auto stored,
+             load_qualification(*root, QualificationKind::response, followed->id));
+    const auto& found = stored.json.at("findings");
+    const Json says{{"id", stored.id},
+                    {"source", found.at("primary")},
+                    {"lag_s", found.at("lag_s")},
+                    {"pre_roll_s", found.at("pre_roll_s")},
+                    {"minimum_window_s", found.at("minimum_window_s")}};
+    if (const auto where =
+            first_difference(says, measure::to_json(a.behaviour.response), "response");
+        !where.empty())
+      return refuse(RefusalCode::analysis_mismatch,
+                    "the acquisition differs from response record " + stored.id + " at " + where,
+                    {}, path("windows.jsonl"));
+    report_.passed.push_back("response: the pre-roll is that of record " + stored.id);
     return {};
   }
 

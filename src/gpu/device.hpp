@@ -28,13 +28,15 @@ struct DeviceInfo {
   bool simulated = false;
 };
 
-/// What sim runs in place of the cubin: fills the outputs. On a real device it is never called.
+/// What sim does where it cannot interpret the kernel: fills the outputs from the oracle's. On a
+/// real device it is never called.
 using FunctionalModel = std::function<Status()>;
 
 struct KernelImage {
   const kernel::LaunchSpec* launch = nullptr;
   std::string_view cubin;
-  FunctionalModel functional;
+  std::string_view ttgir;     ///< what sim interprets; empty: there is none
+  FunctionalModel functional; ///< where it cannot be
 };
 
 /// A loaded kernel with its parameters bound.

@@ -1,5 +1,7 @@
 #include "gpu/sim_device.hpp"
 
+#include "gpu/sim_engine.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -9,6 +11,8 @@ namespace {
 struct SimKernel final : Kernel {
   Work work;
   FunctionalModel functional;
+  std::unique_ptr<SimEngine> engine;                          ///< null: it cannot be interpreted
+  std::vector<std::pair<DevicePointer, std::size_t>> buffers; ///< of buffer arguments, in order
   DevicePointer first_output = 0;
 };
 struct SimGraph final : Graph {
@@ -76,16 +80,26 @@ Status SimDevice::fill(DevicePointer to, std::byte value, Bytes size) {
 
 Result<std::unique_ptr<Kernel>> SimDevice::load(const KernelImage& image,
                                                 const std::vector<DevicePointer>& buffers) {
-  if (!image.launch->work)
-    return refuse(RefusalCode::bad_spec,
-                  "case \"" + image.launch->name +
-                      "\" declares no work: the simulated GPU cannot price it",
-                  "declare bytes and operations in the case (Work), or measure on a real GPU");
   auto kernel = std::make_unique<SimKernel>();
-  const auto& work = *image.launch->work;
-  kernel->work.bytes = static_cast<double>(work.read.count + work.written.count);
-  for (const auto& [kind, count] : work.operations) kernel->work.operations += count;
+  if (!image.ttgir.empty()) {
+    if (auto engine = SimEngine::make(*image.launch, std::string(image.ttgir)))
+      kernel->engine = *std::move(engine);
+    else if (!image.functional)
+      return std::unexpected(std::move(engine).error());
+  }
+  if (const auto& work = image.launch->work) {
+    kernel->work.bytes = static_cast<double>(work->read.count + work->written.count);
+    for (const auto& [kind, count] : work->operations) kernel->work.operations += count;
+  } else if (!kernel->engine) {
+    return refuse(
+        RefusalCode::bad_spec,
+        "case \"" + image.launch->name +
+            "\" declares no work and cannot be interpreted: the simulated GPU cannot price it",
+        "declare bytes and operations in the case (Work), or measure on a real GPU");
+  }
   kernel->functional = image.functional;
+  for (std::size_t next = 0; const auto& a : image.launch->arguments)
+    if (a.is_buffer) kernel->buffers.emplace_back(buffers[next++], a.bytes().count);
   for (std::size_t next = 0; const auto& a : image.launch->arguments) {
     if (!a.is_buffer) continue;
     if (a.role != kernel::Role::in && kernel->first_output == 0)
@@ -102,8 +116,17 @@ Result<Occupancy> SimDevice::occupancy(Kernel&) {
 
 Status SimDevice::launch_once(Kernel& kernel) {
   auto& k = static_cast<SimKernel&>(kernel);
+  if (k.engine) {
+    std::vector<std::span<std::byte>> spans;
+    for (const auto& [pointer, size] : k.buffers) {
+      HEBE_TRY(spans.emplace_back(), memory(pointer, size));
+    }
+    HEBE_CHECK(k.engine->run(spans));
+    k.work = *k.engine->counted();
+  } else if (k.functional) {
+    HEBE_CHECK(k.functional());
+  }
   clock().sleep_until(board_.enqueue(k.work, 1));
-  if (k.functional) HEBE_CHECK(k.functional());
   if (k.first_output != 0 && board_.active(FaultKind::wrong_output, clock().now())) {
     HEBE_TRY(const auto byte, memory(k.first_output + 1, 1));
     byte[0] ^= std::byte{0x40};

@@ -43,6 +43,7 @@ Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
         return refuse(RefusalCode::compile_failed, "the compilation made no " + kind);
       HEBE_TRY(auto bytes, decode(answer.at("artifacts").at(kind), kind));
       HEBE_TRY(out.artifacts[kind], store.put(bytes));
+      if (kind == "ttgir") out.ttgir = bytes;
       if (kind == "cubin") out.cubin = std::move(bytes);
     }
     return out;

@@ -26,6 +26,7 @@ struct CompiledCase {
   ArtifactSet artifacts;
   Json provenance; ///< source hash, signature, constants, attributes, tool versions
   std::string cubin;
+  std::string ttgir; ///< what the simulated GPU interprets
 };
 
 [[nodiscard]] Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,

@@ -23,6 +23,22 @@ Json block_json(const WarmUpBlock& b) {
           {"temperature_c", b.temperature_c ? Json(*b.temperature_c) : Json(nullptr)}};
 }
 
+Json behaviour_json(const MeterBehaviour& b) {
+  Json j{{"sample_period_s", b.sample_period.value()},
+         {"lag_s", b.lag.value()},
+         {"counter_period_assumed_s", b.counter_period.value()}};
+  if (b.step_lag) j["step_lag_s"] = b.step_lag->value();
+  if (auto response = to_json(b.response); !response.is_null()) j["response"] = std::move(response);
+  return j;
+}
+MeterBehaviour behaviour_from(const Json& j) {
+  MeterBehaviour b{Seconds(j.at("sample_period_s")), Seconds(j.at("lag_s")),
+                   Seconds(j.at("counter_period_assumed_s"))};
+  if (j.contains("step_lag_s")) b.step_lag = Seconds(j.at("step_lag_s"));
+  b.response = known_response_from(j.value("response", Json()));
+  return b;
+}
+
 } // namespace
 
 Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter, bool virtual_clock) {
@@ -62,10 +78,7 @@ Json to_json(const Acquisition& a) {
            {{"duration_s", a.warm_up.duration.value()},
             {"stable", a.warm_up.stable},
             {"blocks", blocks}}},
-          {"meter",
-           {{"sample_period_s", a.behaviour.sample_period.value()},
-            {"lag_s", a.behaviour.lag.value()},
-            {"counter_period_assumed_s", a.behaviour.counter_period.value()}}},
+          {"meter", behaviour_json(a.behaviour)},
           {"reference",
            {{"latency_a_s", a.reference.latency[0].value()},
             {"latency_b_s", a.reference.latency[1].value()},
@@ -104,9 +117,7 @@ Result<Acquisition> read_acquisition(const Json& j, std::string_view where) {
     if (!b.at("temperature_c").is_null()) block.temperature_c = b.at("temperature_c");
     a.warm_up.blocks.push_back(block);
   }
-  const auto& m = j.at("meter");
-  a.behaviour = {Seconds(m.at("sample_period_s")), Seconds(m.at("lag_s")),
-                 Seconds(m.at("counter_period_assumed_s"))};
+  a.behaviour = behaviour_from(j.at("meter"));
   const auto& r = j.at("reference");
   a.reference.latency = {Seconds(r.at("latency_a_s")), Seconds(r.at("latency_b_s"))};
   if (!r.at("temperature_c").is_null()) a.reference.temperature_c = r.at("temperature_c");

@@ -1,5 +1,6 @@
 #include "measure/analysis.hpp"
 
+#include "measure/counter_updates.hpp"
 #include "measure/gates.hpp"
 #include "measure/power_analysis.hpp"
 #include "measure/prediction.hpp"
@@ -203,6 +204,28 @@ Status are_pairs(std::span<const Window> windows, const Plan& plan) {
   return {};
 }
 
+std::optional<CounterUpdates> counter_updates_of(std::span<const Window> windows, const Plan& plan,
+                                                 const Acquisition& a) {
+  if (!plan.counter_by_updates) return std::nullopt;
+  return find_counter_updates(windows, a.behaviour.counter_period);
+}
+
+Json json_of(const std::optional<CounterUpdates>& u, std::span<const Window> windows) {
+  if (!u)
+    return {{"unavailable", "no period of updates explains the counter's reads, or there are too "
+                            "few of them: its power is that of the reads' own interval"}};
+  int doubtful = 0;
+  double certain = 0; // the largest disagreement of a window whose edges are in no doubt
+  for (const auto& w : windows) {
+    doubtful += w.estimate.doubtful_edges;
+    if (w.pair_accepted && w.estimate.counter_updates && w.estimate.doubtful_edges == 0)
+      certain = std::max(certain, std::abs(*w.estimate.counter_power / *w.estimate.mean_power - 1));
+  }
+  return {{"period_s", u->period_ns * 1e-9},     {"windows", u->windows},
+          {"spread_ratio", u->spread},           {"doubtful_edges", doubtful},
+          {"doubtful_s", u->doubtful_ns * 1e-9}, {"largest_certain_disagreement_ratio", certain}};
+}
+
 } // namespace
 
 Status judge_windows(std::vector<Window>& windows, std::span<const meter::AlignedSample> samples,
@@ -218,6 +241,11 @@ Status judge_windows(std::vector<Window>& windows, std::span<const meter::Aligne
         std::lower_bound(samples.begin(), samples.end(), r.begin_ns - margin, by_time);
     const auto last = std::lower_bound(first, samples.end(), r.end_ns + margin + 1, by_time);
     w.estimate = estimate_window(r, {first, last}, a.behaviour);
+  }
+  if (const auto updates = counter_updates_of(windows, plan, a))
+    for (auto& w : windows) time_counter(w, *updates);
+  for (auto& w : windows) {
+    const auto& r = w.reading;
     const bool jumped = std::any_of(a.clock_jumps_ns.begin(), a.clock_jumps_ns.end(), [&](auto t) {
       return t >= r.begin_ns && t <= r.end_ns + margin / 2;
     });
@@ -308,6 +336,8 @@ Result<Analysis> analyse(const Plan& plan, const std::string& plan_id, const Acq
               {"warmest_c", number(x.warmest)},
               {"power_capped_s", number(x.capped_s)}}},
             {"sampler_cpu_share_ratio", number(a.sampler_cpu_share)}};
+  if (plan.counter_by_updates)
+    r.json["windows"]["counter_updates"] = json_of(counter_updates_of(windows, plan, a), windows);
   if (plan.kind == "positive_control") {
     std::vector<Condition> of_control;
     std::copy_if(r.conditions.begin(), r.conditions.end(), std::back_inserter(of_control),

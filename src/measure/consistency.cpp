@@ -82,6 +82,21 @@ Status warm_up_follows(const Plan& plan, const Acquisition& a) {
   return {};
 }
 
+// A run that followed a response record: that of its own source, which its own step agreed with.
+Status response_follows(const Acquisition& a) {
+  const auto& r = a.behaviour.response.record;
+  if (!r) return {};
+  if (r->source != a.samples.name)
+    return contradiction("the response record is of " + r->source + ", the samples are of " +
+                         a.samples.name);
+  if (!(r->lag.value() > 0) || r->pre_roll.value() < 4.999 * r->lag.value())
+    return contradiction("the response record's pre-roll is not five of its lags");
+  if (a.behaviour.step_lag &&
+      !agrees_with_step(*r, *a.behaviour.step_lag, a.behaviour.sample_period))
+    return contradiction(disagreement(*r, *a.behaviour.step_lag, a.behaviour.sample_period));
+  return {};
+}
+
 Status windows_follow(const Plan& plan, const Acquisition& a, std::span<const Window> windows) {
   std::int64_t index = 0, last_end = a.warm_up.blocks.back().end_ns;
   for (const auto& w : windows) {
@@ -105,6 +120,7 @@ Status check_consistency(const Plan& plan, const Acquisition& a, std::span<const
   HEBE_CHECK(prediction_follows(plan));
   HEBE_CHECK(provenance_agrees(plan, a));
   HEBE_CHECK(warm_up_follows(plan, a));
+  HEBE_CHECK(response_follows(a));
   return windows_follow(plan, a, windows);
 }
 

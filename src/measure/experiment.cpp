@@ -209,7 +209,25 @@ private:
     const auto record = sampler_.record();
     HEBE_TRY(raw_.behaviour,
              check_meter({record.samples, load_begin_ns, begin, end, raw_.reference.power_limit}));
+    HEBE_CHECK(follow_response());
     pre_roll_ = std::max(pre_roll_for(raw_.behaviour), kSamplesArrive);
+    return {};
+  }
+
+  // The record says how late the meter is; this run's own step must not say otherwise.
+  Status follow_response() {
+    auto& b = raw_.behaviour;
+    b.response = supervision_.response;
+    if (!b.response.record || !b.step_lag ||
+        agrees_with_step(*b.response.record, *b.step_lag, b.sample_period))
+      return {};
+    auto what = disagreement(*b.response.record, *b.step_lag, b.sample_period);
+    if (plan_.tier.is_evidence)
+      return refuse(RefusalCode::meter_not_qualified, std::move(what),
+                    "the meter is not what it was: probe it again with `hebe probe-response`",
+                    meter_.board().uuid);
+    report("warm-up", raw_.warm_up.duration, what);
+    b.response = {std::nullopt, std::move(what)}; // a smoke run goes by its own step
     return {};
   }
 
@@ -335,6 +353,8 @@ private:
     return {};
   }
 
+  // The counter's updates are found from the whole run: until then a window is held to what two
+  // reads of a cached counter can promise. analysis.cpp judges by the updates.
   void judge(Window& w) {
     const auto& r = w.reading;
     const auto margin = to_nanos(Seconds(1)).count();

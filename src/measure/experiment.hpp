@@ -26,7 +26,8 @@ struct Supervision {
   std::function<Status()> may_continue; ///< before every window: lease held, not interrupted
   std::function<void(const Progress&)> progress;
   std::set<std::int64_t>
-      own_pids; ///< our own process, as the board's meter lists it; empty: it does not
+      own_pids;             ///< our own process, as the board's meter lists it; empty: it does not
+  KnownResponse response{}; ///< what sets the pre-roll, if there is a record
 };
 
 struct WarmUpBlock {

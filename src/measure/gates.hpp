@@ -14,8 +14,12 @@ struct Reference {
   std::optional<Watts> power_limit;
 };
 
-/// Device time of an arm that must pass before its window begins.
+/// Device time of an arm that must pass before its window begins: what the response record says, or
+/// five lags of the warm-up's step.
 [[nodiscard]] Seconds pre_roll_for(const MeterBehaviour& behaviour);
+
+/// The tier's shortest, or where the tier is evidence the response record's, if that is longer.
+[[nodiscard]] Seconds shortest_window(const Tier& tier, const KnownResponse& response);
 
 /// `clock_jumped`: the wall clock stepped during the window.
 [[nodiscard]] std::vector<GateResult> judge_window(const WindowReading& window,

@@ -46,6 +46,44 @@ double weaker_arm_mw(std::span<const meter::AlignedSample> s, std::int64_t from_
   return lowest;
 }
 
+// Idle is the last sample before the launch: the caller leaves the GPU idle long enough for it to
+// be one.
+double idle_mw(const MeterTrial& t) {
+  double idle = static_cast<double>(t.samples.front().raw_mw);
+  for (const auto& s : t.samples)
+    if (s.t_mono_ns <= t.load_begin_ns) idle = static_cast<double>(s.raw_mw);
+  return idle;
+}
+
+// From the first launch to the first sample at or over `level`; to the last one if there is none.
+Seconds time_to(const MeterTrial& t, double level_mw) {
+  std::int64_t last = t.load_begin_ns;
+  for (const auto& s : t.samples) {
+    if (s.t_mono_ns < t.load_begin_ns) continue;
+    last = s.t_mono_ns;
+    if (static_cast<double>(s.raw_mw) >= level_mw) break;
+  }
+  return to_seconds(Nanos(last - t.load_begin_ns));
+}
+
+// The step of the arm that began, by its own level: what a response record can be held against.
+std::optional<Seconds> step_lag(const MeterTrial& t) {
+  constexpr std::int64_t kFrom = 500'000'000, kTo = 1'000'000'000; // within its first block
+  constexpr double kClear = 20; // times the settled samples' own spread
+  double n = 0, sum = 0, squares = 0;
+  for (const auto& s : t.samples) {
+    const auto since = s.t_mono_ns - t.load_begin_ns;
+    if (since < kFrom || since >= kTo) continue;
+    const auto mw = static_cast<double>(s.raw_mw);
+    n += 1, sum += mw, squares += mw * mw;
+  }
+  if (n < 5) return std::nullopt;
+  const double level = sum / n, idle = idle_mw(t);
+  const double spread = std::sqrt(std::max(0.0, squares / n - level * level));
+  if (level - idle < kClear * spread) return std::nullopt;
+  return time_to(t, idle + 0.95 * (level - idle));
+}
+
 } // namespace
 
 Result<MeterBehaviour> check_meter(const MeterTrial& t) {
@@ -112,17 +150,9 @@ Result<MeterBehaviour> check_meter(const MeterTrial& t) {
 
   // Lag: from the first launch until the samples have come 95 % of the way from idle to what the
   // weaker arm draws.
-  // Idle is the last sample before the launch: the caller leaves the GPU idle long enough for it to
-  // be one.
-  double idle = static_cast<double>(t.samples.front().raw_mw);
-  for (const auto& s : t.samples)
-    if (s.t_mono_ns <= t.load_begin_ns) idle = static_cast<double>(s.raw_mw);
-  b.lag = b.sample_period;
-  for (const auto& s : t.samples) {
-    if (s.t_mono_ns < t.load_begin_ns) continue;
-    b.lag = to_seconds(Nanos(s.t_mono_ns - t.load_begin_ns));
-    if (static_cast<double>(s.raw_mw) >= idle + 0.95 * (settled - idle)) break;
-  }
+  const double idle = idle_mw(t);
+  b.lag = time_to(t, idle + 0.95 * (settled - idle));
+  b.step_lag = step_lag(t);
   return b;
 }
 

@@ -94,6 +94,7 @@ Json to_json(const Plan& p) {
        {{"energy_percent", p.margins.energy_percent},
         {"latency_percent", p.margins.latency_percent}}},
       {"analysis", {{"resamples", p.resamples}, {"level", p.level}, {"alpha", p.alpha}}}};
+  if (p.counter_by_updates) out["analysis"]["counter_edges"] = "updates";
   if (!p.subject_b.is_null()) out["subject_b"] = p.subject_b;
   if (!p.prediction.is_null()) out["prediction"] = p.prediction;
   return out;
@@ -135,6 +136,7 @@ Result<Plan> plan_from(const Json& j, std::string_view where) {
   p.resamples = j.at("analysis").at("resamples");
   p.level = j.at("analysis").at("level");
   p.alpha = j.at("analysis").at("alpha");
+  p.counter_by_updates = j.at("analysis").contains("counter_edges");
   return p;
 }
 

@@ -40,6 +40,9 @@ struct Plan {
   Margins margins;
   int resamples = 10000;
   double level = 0.95, alpha = 0.05;
+  /// The counter is read by its own updates (measure/counter_updates.hpp). Plans from before do not
+  /// say so, and are judged by the reads' own interval for ever.
+  bool counter_by_updates = true;
 };
 
 /// What arm B runs: its own subject, or arm A's.

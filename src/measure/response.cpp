@@ -142,9 +142,45 @@ LoadWave load_wave(std::span<const Pulse> pulses, const Phase& p, double frequen
   return {2 * std::hypot(re, im) / span, on / span};
 }
 
+// How still the phases of a wave's harmonic stand in the samples: the length of their mean.
+double stillness(std::span<const Point> points, double frequency) {
+  double re = 0, im = 0;
+  const auto t0 = points.front().t_ns;
+  for (const auto& p : points) {
+    const double phase = 2 * std::numbers::pi * frequency * static_cast<double>(p.t_ns - t0) * kNs;
+    re += std::cos(phase), im += std::sin(phase);
+  }
+  return std::hypot(re, im) / static_cast<double>(points.size());
+}
+
+// A harmonic whose phases stand still is seen as a constant: part of the mean. Whether it is still
+// for ever or for longer than this recording, a measurement as long as it cannot tell.
+void find_standing(AliasingPoint& a, std::span<const Point> points, std::span<const Pulse> pulses,
+                   const Phase& phase, const BoxFit& fit, double mean_w) {
+  constexpr int kHarmonics = 20;
+  constexpr double kStill = 0.5, kByChance = 3; // times what as many random phases would give
+  constexpr double kWrongMean = 0.03;
+  const double still = std::max(kStill, kByChance / std::sqrt(static_cast<double>(points.size())));
+  const double f = 1 / a.period_s;
+  for (int h = 1; h <= kHarmonics; ++h) {
+    const double ratio = stillness(points, h * f);
+    if (ratio < still) continue;
+    const double x = std::numbers::pi * fit.window_s * h * f;
+    const double error = load_wave(pulses, phase, h * f).amplitude * std::abs(std::sin(x) / x) *
+                         (fit.on_w - fit.off_w) * ratio / mean_w;
+    if (a.standing != 0 && error <= a.standing_error_ratio) continue;
+    a.standing = h, a.standing_ratio = ratio, a.standing_error_ratio = error;
+  }
+  // Standing at the second, sine and cosine of the wave itself are one: two samples a wave, and the
+  // amplitude that they show is whatever their phase makes it. That matters if there is one to see.
+  constexpr double kSeen = 0.1;
+  const bool two_a_wave = stillness(points, 2 * f) >= still && a.predicted_ratio > kSeen;
+  if (two_a_wave || a.standing_error_ratio > kWrongMean) a.locked = a.aliases = true;
+}
+
 std::optional<AliasingPoint> aliasing_in(const Phase& phase, std::span<const Point> all,
                                          std::span<const Pulse> pulses, const BoxFit& fit,
-                                         double sample_period) {
+                                         double sample_period, int rule) {
   // The first two windows still show what came before.
   Phase settled = phase;
   settled.begin_ns += static_cast<std::int64_t>((fit.delay_s + 2 * fit.window_s) * 1e9);
@@ -176,6 +212,7 @@ std::optional<AliasingPoint> aliasing_in(const Phase& phase, std::span<const Poi
   constexpr double kSeen = 0.1, kWrongMean = 0.03;
   a.locked = f > nyquist && a.apparent_ratio <= kSeen && std::abs(a.mean_error_ratio) > kWrongMean;
   a.aliases = a.locked || (f > nyquist && a.apparent_ratio > kSeen);
+  if (rule >= 2) find_standing(a, points, pulses, settled, fit, fit.off_w + swing * wave.share);
   return a;
 }
 
@@ -295,8 +332,11 @@ std::optional<Tail> tail_of(std::span<const Point> points, std::span<const Pulse
   return best;
 }
 
-Response respond(const Recording& recording) {
+int aliasing_rule_of(const Json& findings) { return findings.value("aliasing_rule", 1); }
+
+Response respond(const Recording& recording, int aliasing_rule) {
   Response r;
+  r.aliasing_rule = aliasing_rule;
   const auto pulses = pulses_of(recording);
   const auto steps = std::find_if(recording.phases.begin(), recording.phases.end(),
                                   [](auto& p) { return p.name == "steps"; });
@@ -327,7 +367,8 @@ Response respond(const Recording& recording) {
     if (found.fit && found.sample_period_s)
       for (const auto& p : recording.phases)
         if (p.name.starts_with("square "))
-          if (const auto a = aliasing_in(p, points, pulses, *found.fit, *found.sample_period_s))
+          if (const auto a =
+                  aliasing_in(p, points, pulses, *found.fit, *found.sample_period_s, aliasing_rule))
             found.aliasing.push_back(*a);
     if (r.primary.empty() && s.is_buffer && found.fit) settle(r, found);
     r.sources.push_back(std::move(found));

@@ -53,9 +53,23 @@ struct AliasingPoint {
   double apparent_period_s = 0,
          apparent_ratio = 0;   ///< strongest slower line, of the load's amplitude
   double mean_error_ratio = 0; ///< mean seen against the mean that was there
-  bool locked = false;  ///< the samples stay at one phase of the wave: their mean is wrong for ever
+  /// The harmonic of the wave at which the samples' phases stand still, where it weighs most: 0
+  /// none does. In a field of 100 ms the phases of a wave of 200 ms stand at its second, of 300 ms
+  /// at its third, of 250 ms (two updates in five) at its fifth.
+  int standing = 0;
+  double standing_ratio = 0; ///< how still: 1 all at the same few phases, 0 everywhere
+  /// What that harmonic adds to the mean, for ever, where the wave meets the samples at the worst
+  /// phase; of the mean that is there.
+  double standing_error_ratio = 0;
+  bool locked =
+      false; ///< the samples stay at a few phases of the wave, so that what they show, its
+             ///< mean or its amplitude, depends on which: wrong for ever, but by chance
   bool aliases = false; ///< it shows as something slower that is not there, or is locked
 };
+
+/// How aliasing is told; a stored response keeps its own. 1: by lines above half the sample rate.
+/// 2: also by phases that stand still, below it as well.
+inline constexpr int kAliasingRule = 2;
 
 struct SourceResponse {
   std::string name;
@@ -75,10 +89,13 @@ struct Response {
   std::string primary; ///< whose numbers the settings follow; empty: none
   double lag_s = 0, pre_roll_s = 0, minimum_window_s = 0;
   std::string refusal;
+  int aliasing_rule = kAliasingRule;
   [[nodiscard]] bool qualified() const { return refusal.empty(); }
 };
 
-[[nodiscard]] Response respond(const Recording& recording);
+[[nodiscard]] Response respond(const Recording& recording, int aliasing_rule = kAliasingRule);
+/// The rule that stored findings were made by.
+[[nodiscard]] int aliasing_rule_of(const Json& findings);
 [[nodiscard]] Json to_json(const Response& response);
 
 } // namespace hebe::measure

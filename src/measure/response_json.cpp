@@ -12,7 +12,24 @@ Json step_json(const Step& s) {
           {"t95_s", or_null(s.t95_s)}, {"rise_s", or_null(s.rise_s())}};
 }
 
-Json source_json(const SourceResponse& s) {
+Json aliasing_json(const AliasingPoint& a, int rule) {
+  Json j{{"period_s", a.period_s},
+         {"duty_ratio", a.duty},
+         {"seen_ratio", a.seen_ratio},
+         {"predicted_ratio", a.predicted_ratio},
+         {"apparent_period_s", a.apparent_period_s},
+         {"apparent_ratio", a.apparent_ratio},
+         {"mean_error_ratio", a.mean_error_ratio},
+         {"locked", a.locked},
+         {"aliases", a.aliases}};
+  if (rule >= 2)
+    j.update({{"standing_harmonic", a.standing},
+              {"standing_ratio", a.standing_ratio},
+              {"standing_error_ratio", a.standing_error_ratio}});
+  return j;
+}
+
+Json source_json(const SourceResponse& s, int rule) {
   Json fit = nullptr, tail = nullptr, aliasing = Json::array();
   if (s.fit)
     fit = {{"delay_s", s.fit->delay_s},       {"window_s", s.fit->window_s},
@@ -22,16 +39,7 @@ Json source_json(const SourceResponse& s) {
     tail = {{"power_w", s.tail->watts},
             {"standard_error_w", s.tail->standard_error_w},
             {"time_s", s.tail->time_s}};
-  for (const auto& a : s.aliasing)
-    aliasing.push_back({{"period_s", a.period_s},
-                        {"duty_ratio", a.duty},
-                        {"seen_ratio", a.seen_ratio},
-                        {"predicted_ratio", a.predicted_ratio},
-                        {"apparent_period_s", a.apparent_period_s},
-                        {"apparent_ratio", a.apparent_ratio},
-                        {"mean_error_ratio", a.mean_error_ratio},
-                        {"locked", a.locked},
-                        {"aliases", a.aliases}});
+  for (const auto& a : s.aliasing) aliasing.push_back(aliasing_json(a, rule));
   return {{"name", s.name},
           {"fit", fit},
           {"rise", step_json(s.on)},
@@ -45,16 +53,18 @@ Json source_json(const SourceResponse& s) {
 
 Json to_json(const Response& r) {
   Json sources = Json::array();
-  for (const auto& s : r.sources) sources.push_back(source_json(s));
+  for (const auto& s : r.sources) sources.push_back(source_json(s, r.aliasing_rule));
   const bool ok = r.qualified();
-  return {{"sources", sources},
-          {"primary", r.primary.empty() ? Json(nullptr) : Json(r.primary)},
-          {"lag_s", ok ? Json(r.lag_s) : Json(nullptr)},
-          {"pre_roll_s", ok ? Json(r.pre_roll_s) : Json(nullptr)},
-          {"minimum_window_s", ok ? Json(r.minimum_window_s) : Json(nullptr)},
-          {"edge_error_ratio", kEdgeError},
-          {"refusal", ok ? Json(nullptr) : Json(r.refusal)},
-          {"qualified", ok}};
+  Json out{{"sources", sources},
+           {"primary", r.primary.empty() ? Json(nullptr) : Json(r.primary)},
+           {"lag_s", ok ? Json(r.lag_s) : Json(nullptr)},
+           {"pre_roll_s", ok ? Json(r.pre_roll_s) : Json(nullptr)},
+           {"minimum_window_s", ok ? Json(r.minimum_window_s) : Json(nullptr)},
+           {"edge_error_ratio", kEdgeError},
+           {"refusal", ok ? Json(nullptr) : Json(r.refusal)},
+           {"qualified", ok}};
+  if (r.aliasing_rule >= 2) out["aliasing_rule"] = r.aliasing_rule;
+  return out;
 }
 
 } // namespace hebe::measure

@@ -74,6 +74,26 @@ Json to_json(const meter::Boundary& b) {
   return j;
 }
 
+namespace {
+Json estimate_json(const Window& w, Provenance provenance) {
+  const auto& e = w.estimate;
+  Json j{{"provenance", name_of(provenance)},
+         {"samples", e.samples},
+         {"coverage_ratio", e.coverage},
+         {"max_gap_s", e.max_gap.value()},
+         {"longest_repeat_s", e.longest_repeat.value()},
+         {"latency_s", w.reading.latency().value()},
+         {"mean_power_w", number_or_null(e.mean_power)},
+         {"energy_per_launch_j", number_or_null(e.energy_per_launch)},
+         {"counter_power_w", number_or_null(e.counter_power)}};
+  if (e.counter_updates) {
+    j["counter_updates"] = *e.counter_updates;
+    j["counter_doubtful_edges"] = e.doubtful_edges;
+  }
+  return j;
+}
+} // namespace
+
 Json to_json(const Window& w, Provenance provenance) {
   const auto& r = w.reading;
   Json gates = Json::array();
@@ -94,16 +114,7 @@ Json to_json(const Window& w, Provenance provenance) {
           {"idle_before_s", r.idle_before.value()},
           {"begin", to_json(r.begin)},
           {"end", to_json(r.end)},
-          {"estimate",
-           {{"provenance", name_of(provenance)},
-            {"samples", w.estimate.samples},
-            {"coverage_ratio", w.estimate.coverage},
-            {"max_gap_s", w.estimate.max_gap.value()},
-            {"longest_repeat_s", w.estimate.longest_repeat.value()},
-            {"latency_s", r.latency().value()},
-            {"mean_power_w", number_or_null(w.estimate.mean_power)},
-            {"energy_per_launch_j", number_or_null(w.estimate.energy_per_launch)},
-            {"counter_power_w", number_or_null(w.estimate.counter_power)}}},
+          {"estimate", estimate_json(w, provenance)},
           {"gates", gates},
           {"passed", w.passed()},
           {"pair_accepted", w.pair_accepted}};

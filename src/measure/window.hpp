@@ -36,7 +36,11 @@ struct WindowEstimate {
   Seconds longest_repeat{0};       ///< longest stretch over which the samples show one value
   std::optional<Watts> mean_power; ///< primary: buffered samples
   std::optional<Joules> energy_per_launch;
-  std::optional<Watts> counter_power; ///< cross-check: counter difference over the reads' interval
+  /// Cross-check: counter difference over the reads' interval, or over the counter's own updates.
+  std::optional<Watts> counter_power;
+  std::optional<std::int64_t> counter_updates; ///< between the two reads, where they are known
+  int doubtful_edges =
+      0; ///< of those, how many may be one more or less (measure/counter_updates.hpp)
 };
 
 struct GateResult {

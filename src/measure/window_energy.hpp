@@ -3,6 +3,7 @@
 // near an edge, no number.
 #pragma once
 
+#include "measure/meter_response.hpp"
 #include "measure/window.hpp"
 #include "meter/power_sampler.hpp"
 
@@ -17,6 +18,10 @@ struct MeterBehaviour {
   Seconds lag{0}; ///< from the first launch to 95 % of the settled power
   Seconds counter_period{
       0.1}; ///< NVML's counter on data-centre boards; an H200 shows 99.3 - 100.7 ms
+  /// From the first launch to 95 % of what the first arm itself settles at; absent: its step is too
+  /// small to be told from noise, or (older records) nobody looked.
+  std::optional<Seconds> step_lag{};
+  KnownResponse response{};
 };
 
 /// Trapezoid over [begin_ns, end_ns] (host monotonic). `samples` may reach beyond the window; those

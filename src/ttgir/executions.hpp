@@ -18,7 +18,7 @@ namespace hebe::ttgir {
 struct ScalarLaunch {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::unordered_map<std::string, std::int64_t>
-      scalars; ///< integer arguments by name; the others are not known
+      scalars{}; ///< integer arguments by name; the others are not known
   std::uint64_t budget =
       50'000'000; ///< operations looked at; loops beyond it are taken as their first iteration's
 };

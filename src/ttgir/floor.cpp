@@ -42,6 +42,27 @@ Result<const Board*> board_named(std::string_view name) {
                 "one of: " + known);
 }
 
+Demand demand_of(const Counts& counts) {
+  Demand demand;
+  for (const auto& a : counts.arguments) {
+    demand.unique_loaded += static_cast<double>(a.unique_loaded);
+    demand.unique_stored += static_cast<double>(a.unique_stored);
+    demand.moved += static_cast<double>(a.loaded + a.stored + 2 * a.atomic);
+  }
+  for (const auto& [what, count] : counts.operations) {
+    const auto& [kind, type] = what;
+    const auto n = static_cast<double>(count);
+    if (kind == WorkKind::product)
+      demand.products[type.substr(0, type.find('*'))] += n;
+    else if (type == "f64" || type == "f32" || type == "f16" || type == "bf16")
+      demand.operations[type] +=
+          (kind == WorkKind::fma ? 2 : 1) *
+          (kind == WorkKind::compare || kind == WorkKind::select || kind == WorkKind::convert ? 0
+                                                                                              : n);
+  }
+  return demand;
+}
+
 Floor floor_of(const Demand& demand, const Board& board) {
   Floor floor;
   const double unique = demand.unique_loaded + demand.unique_stored;

@@ -10,6 +10,7 @@
 #include "core/json.hpp"
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "ttgir/counts.hpp"
 
 #include <cstdint>
 #include <map>
@@ -42,6 +43,10 @@ struct Demand {
   /// Other floating-point operations by element type.
   std::map<std::string, double> operations;
 };
+
+/// Of a counted launch: what every multiply, add and function is on, whatever became of it on the
+/// board.
+[[nodiscard]] Demand demand_of(const Counts& counts);
 
 struct Bound {
   std::string what; ///< "DRAM", "tensor f16", "fp32"

@@ -3,7 +3,7 @@
 #include "ttgir/scan.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -26,8 +26,7 @@ public:
 
 private:
   [[noreturn]] void wrong(std::string_view why) const {
-    fmt::print(stderr, "bug in Hebe: ops.def, format of {}: {}\n", op_, why);
-    std::abort();
+    throw std::logic_error(fmt::format("ops.def, format of {}: {}", op_, why));
   }
 
   std::string_view next() {

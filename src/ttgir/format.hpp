@@ -1,6 +1,6 @@
 // Assembly formats: how an op is written, as data. In: the format text of a row of ops.def; out:
 // the elements that reader and printer walk, so that both follow one description. Invariant: a
-// format is compiled once; a mistake in ops.def ends the program at its first use (a test uses them
+// format is compiled once; a mistake in ops.def throws at its first use (a test uses them
 // all).
 //
 //   word , : -> =   itself                       $x       an operand; $x* any number of them

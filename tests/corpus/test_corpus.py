@@ -21,16 +21,19 @@ BUILD = Path(os.environ.get("HEBE_CORPUS_BUILD", corpus_compile.BUILD)).resolve(
 
 
 @pytest.fixture(scope="session")
-def outcomes():
-    """(failure to compile or to be checked, record) by (id, arch)."""
+def outcomes(request):
+    """(failure to compile or to be checked, record) by (id, arch), of those that this session's tests ask for."""
+    asked = [item.callspec.params["record"] for item in request.session.items if hasattr(item, "callspec")
+             and "record" in item.callspec.params]
+    chosen = [(entry, arch) for entry, arch in CHOSEN if (entry, arch) in asked]
     for package in corpus.PACKAGES:
         if corpus._version(package) == "absent":
             pytest.fail(f"{package} is not installed; scripts/install --tests installs it")
     said = []
-    failures = corpus_compile.compile_all(CHOSEN, BUILD, jobs=2, say=said.append)
-    made = {(entry.id, arch): (failures.get(f"{entry.id} sm_{arch}"), None) for entry, arch in CHOSEN}
-    for arch in sorted({arch for _, arch in CHOSEN}):
-        entries = [entry for entry, wanted in CHOSEN if wanted == arch and made[entry.id, arch][0] is None]
+    failures = corpus_compile.compile_all(chosen, BUILD, jobs=2, say=said.append)
+    made = {(entry.id, arch): (failures.get(f"{entry.id} sm_{arch}"), None) for entry, arch in chosen}
+    for arch in sorted({arch for _, arch in chosen}):
+        entries = [entry for entry, wanted in chosen if wanted == arch and made[entry.id, arch][0] is None]
         run = functools.partial(check.run_job, arch, BUILD, check.program())
         for entry, record, error in workers.results(entries, corpus_compile.start, (arch, BUILD), run, 2, 240):
             made[entry.id, arch] = (error, record)

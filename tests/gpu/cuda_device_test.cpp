@@ -52,7 +52,7 @@ protected:
       pointers.push_back(buffer->address());
       buffers.push_back(std::move(*buffer));
     }
-    return device->load({&launch, compiled.cubin, {}}, pointers);
+    return device->load({&launch, compiled.cubin, {}, {}}, pointers);
   }
 
   static constexpr int kElements = 1 << 20;

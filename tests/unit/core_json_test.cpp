@@ -135,6 +135,15 @@ TEST(CanonicalJson, integers_beyond_2_to_the_53_are_refused) {
   }
 }
 
+TEST(CanonicalJson, a_whole_double_beyond_2_to_the_53_comes_back_as_it_was_written) {
+  for (const double value : {56889798156202340.0, -1e18, 9.1e20, 1.8014398509481984e16}) {
+    const auto written = canonical_json(Json(value)).value();
+    const auto again = canonical_json(parse_json(written, "test").value());
+    ASSERT_TRUE(again) << written;
+    EXPECT_EQ(*again, written);
+  }
+}
+
 TEST(CanonicalJson, invalid_utf8_is_refused_in_names_and_values) {
   const std::pair<const char*, std::string> table[] = {
       {"stray continuation", "\x80"},

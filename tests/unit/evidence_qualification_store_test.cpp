@@ -27,7 +27,7 @@ const measure::Recording& healthy() {
   static const auto r = test::probed();
   return r;
 }
-Result<Json> find_again(const measure::Recording& r) {
+Result<Json> find_again(const measure::Recording& r, const Json&) {
   return measure::to_json(measure::qualify(r));
 }
 

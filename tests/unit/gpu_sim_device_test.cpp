@@ -64,6 +64,7 @@ TEST(SimDevice, a_launch_runs_the_functional_model_once_and_hands_on_its_refusal
   auto kernel = sim.device
                     .load({&sim.launches[0],
                            {},
+                           {},
                            [&]() -> Status {
                              ++runs;
                              return {};
@@ -74,6 +75,7 @@ TEST(SimDevice, a_launch_runs_the_functional_model_once_and_hands_on_its_refusal
   EXPECT_EQ(runs, 1);
   auto bad = sim.device
                  .load({&sim.launches[0],
+                        {},
                         {},
                         []() -> Status { return refuse(RefusalCode::case_failed, "no oracle"); }},
                        sim.buffers)
@@ -103,7 +105,7 @@ TEST(SimDevice, a_case_without_declared_work_cannot_be_priced) {
   test::SimGpu sim;
   auto launch = sim.launches[0];
   launch.work.reset();
-  const auto kernel = sim.device.load({&launch, {}, {}}, sim.buffers);
+  const auto kernel = sim.device.load({&launch, {}, {}, {}}, sim.buffers);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().code, RefusalCode::bad_spec);
   EXPECT_NE(kernel.error().what.find("declares no work"), std::string::npos);

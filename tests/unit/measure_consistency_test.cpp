@@ -19,6 +19,18 @@ const Parts& healthy() {
 
 Status checked(const Parts& p) { return check_consistency(p.plan, p.acquisition, p.windows); }
 
+void follow(Parts& p, const std::string& source, double lag, double pre_roll) {
+  p.acquisition.behaviour.response.record =
+      MeterResponse{std::string(64, 'e'), source, Seconds(lag), Seconds(pre_roll), Seconds(0.1)};
+}
+
+TEST(Consistency, a_response_record_that_the_step_bears_out_is_consistent) {
+  auto parts = healthy();
+  follow(parts, parts.acquisition.samples.name, 0.04, 0.2);
+  const auto status = checked(parts);
+  EXPECT_TRUE(status) << status.error().what;
+}
+
 TEST(Consistency, a_run_as_it_was_made_is_consistent) {
   const auto status = checked(healthy());
   EXPECT_TRUE(status) << status.error().what;
@@ -66,6 +78,17 @@ TEST(Consistency, each_contradiction_is_named) {
       {"reference latency",
        [](Parts& p) {
          p.acquisition.reference.latency[1] = p.acquisition.reference.latency[1] * 1.00001;
+       }},
+      {"the response record is of nvml.samples",
+       [](Parts& p) { follow(p, "nvml.samples", 0.04, 0.2); }},
+      {"pre-roll is not five of its lags",
+       [](Parts& p) { follow(p, p.acquisition.samples.name, 0.04, 0.19); }},
+      {"pre-roll is not five of its lags",
+       [](Parts& p) { follow(p, p.acquisition.samples.name, 0, 0); }},
+      {"the warm-up's step was seen after 140.0 ms, response record eeee",
+       [](Parts& p) {
+         follow(p, p.acquisition.samples.name, 0.04, 0.2);
+         p.acquisition.behaviour.step_lag = Seconds(0.14);
        }},
       {"window 1 stands in place 0", [](Parts& p) { std::swap(p.windows[0], p.windows[1]); }},
       {"window 3 stands in place 2", [](Parts& p) { p.windows.erase(p.windows.begin() + 2); }},

@@ -97,6 +97,52 @@ TEST(Experiment, pre_rolls_are_five_lags_and_a_random_phase) {
   EXPECT_NEAR(raw.behaviour.sample_period.value(), 0.02, 0.002);
 }
 
+KnownResponse known(double lag) {
+  return {MeterResponse{std::string(64, 'e'), "sim.samples.total_power", Seconds(lag),
+                        Seconds(5 * lag), Seconds(0.4)},
+          {}};
+}
+
+TEST(Experiment,
+     a_response_record_sets_the_pre_roll_and_is_kept_with_the_step_it_was_held_against) {
+  test::SimGpu sim(6);
+  auto supervision = test::supervised();
+  supervision.response = known(0.09);
+  const auto raw = sim.run(test::smoke_plan(4, 6), supervision).value();
+  for (const auto& w : raw.windows) EXPECT_GE(w.reading.pre_roll.value(), 0.45);
+  EXPECT_EQ(raw.behaviour.response.record.value().id, std::string(64, 'e'));
+  EXPECT_NEAR(raw.behaviour.step_lag.value().value(), 0.0375, 0.035);
+  const auto acquisition = acquisition_of(raw, sim.meter, true);
+  auto json = to_json(acquisition);
+  json["check"] = json["occupancy"] = Json::object();
+  const auto again = acquisition_from(json, "test");
+  ASSERT_TRUE(again) << again.error().what;
+  EXPECT_EQ(to_json(again->behaviour.response), to_json(raw.behaviour.response));
+  EXPECT_EQ(again->behaviour.step_lag, raw.behaviour.step_lag);
+}
+
+TEST(Experiment, a_record_that_the_warm_up_contradicts_is_not_followed) {
+  std::vector<std::string> told;
+  auto supervision = test::supervised(&told);
+  supervision.response = known(0.2); // the simulated meter needs 40 ms
+  test::SimGpu smoke(6);
+  const auto raw = smoke.run(test::smoke_plan(3, 6), supervision).value();
+  EXPECT_FALSE(raw.behaviour.response.record);
+  EXPECT_NE(raw.behaviour.response.why_not.find("says 200.0 ms"), std::string::npos)
+      << raw.behaviour.response.why_not;
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0], raw.behaviour.response.why_not);
+
+  auto plan = test::smoke_plan();
+  plan.tier = tier_named("confirmation-v1").value();
+  plan.warm_up = Seconds(30);
+  test::SimGpu sim(6);
+  const auto refused = sim.run(plan, supervision);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, RefusalCode::meter_not_qualified);
+  EXPECT_NE(refused.error().next.find("hebe probe-response"), std::string::npos);
+}
+
 TEST(Experiment, equal_seeds_give_equal_records) {
   const auto lines = [](std::uint64_t seed) {
     test::SimGpu sim(seed);

@@ -165,6 +165,51 @@ TEST(Gates, each_passes_at_its_limit_and_fails_beyond_it) {
   }
 }
 
+TEST(Gates,
+     a_counter_read_by_its_updates_must_agree_within_a_percent_and_a_doubtful_edge_is_one_update) {
+  Subject s;
+  s.e.counter_updates = 50;
+  s.e.counter_power = Watts(400 * 1.0099);
+  EXPECT_EQ(failed(s), kNone);
+  s.e.counter_power = Watts(400 * 1.0101);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"meter_disagreement_ratio"});
+  s.e.doubtful_edges = 1; // 1 + 2 %
+  EXPECT_EQ(failed(s), kNone);
+  s.e.counter_power = Watts(400 * 0.9699);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"meter_disagreement_ratio"});
+  s.e.doubtful_edges = 2;
+  EXPECT_EQ(failed(s), kNone);
+}
+
+MeterResponse response(double lag, double pre_roll, double minimum_window) {
+  return {std::string(64, 'e'), "nvml.samples.total_power", Seconds(lag), Seconds(pre_roll),
+          Seconds(minimum_window)};
+}
+
+TEST(Gates, a_response_record_sets_the_pre_roll_whatever_the_warm_up_saw) {
+  Subject s;
+  s.behaviour.lag = Seconds(0.07); // would ask for 350 ms
+  s.behaviour.response.record = response(0.042, 0.21, 0.9);
+  s.w.pre_roll = Seconds(0.21);
+  EXPECT_EQ(failed(s), kNone);
+  s.w.pre_roll = Seconds(0.2099);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"pre_roll_too_short_s"});
+}
+
+TEST(Gates, evidence_needs_windows_as_long_as_the_response_asks_for) {
+  Subject s;
+  s.behaviour.response.record = response(0.042, 0.21, 1.0);
+  EXPECT_EQ(failed(s), kNone);
+  s.behaviour.response.record = response(0.042, 0.21, 1.01);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"window_too_short_s"});
+  s.tier.is_evidence = false;
+  EXPECT_EQ(failed(s), kNone);
+  s.tier.is_evidence = true;
+  s.behaviour.response.record = response(0.042, 0.21, 0.5); // never less than the tier's own
+  s.tier.min_window = Seconds(1.01);
+  EXPECT_EQ(failed(s), std::vector<std::string>{"window_too_short_s"});
+}
+
 TEST(Gates, no_samples_at_all_is_told_apart_from_a_gap) {
   Subject s;
   s.e = {};

@@ -70,6 +70,29 @@ TEST(MeterCheck, a_slow_rise_counts_until_95_percent) {
   EXPECT_NEAR(trial.checked().value().lag.value(), 0.95 * 0.5, 0.021);
 }
 
+TEST(MeterCheck, the_first_arms_own_step_is_told_whatever_the_other_arm_draws) {
+  Trial trial(60);
+  for (auto& s : trial.samples) // the second arm, from 1.56 s on, draws half as much
+    if (s.t_mono_ns >= 1560 * kMs) s.raw_mw -= 160'000;
+  trial.t.agreement = 1;
+  const auto b = trial.checked().value();
+  EXPECT_NEAR(b.step_lag.value().value(), 0.06, 1e-9);
+  Trial slow(60); // 300 ms to 95 %, while half of it is reached early
+  for (auto& s : slow.samples)
+    if (s.t_mono_ns >= 560 * kMs && s.t_mono_ns < 800 * kMs) s.raw_mw = 350'000;
+  EXPECT_NEAR(slow.checked().value().step_lag.value().value(), 0.3, 1e-9);
+}
+
+TEST(MeterCheck, a_step_that_drowns_in_noise_has_no_lag_of_its_own) {
+  Trial trial;
+  for (std::size_t i = 25; i < trial.samples.size(); ++i) // 130 W on 120 W, give or take 10
+    trial.samples[i].raw_mw = 120'000 + static_cast<std::int64_t>(i % 3) * 10'000;
+  trial.t.agreement = 10;
+  const auto b = trial.checked();
+  ASSERT_TRUE(b) << b.error().what;
+  EXPECT_FALSE(b->step_lag);
+}
+
 TEST(MeterCheck, each_way_to_be_wrong_has_its_refusal) {
   struct Row {
     const char* name;

@@ -156,7 +156,10 @@ TEST(Kernels, matmul_is_right_at_odd_sizes_and_the_same_from_ttir_and_pipelined_
 TEST(Kernels, bulk_copies_and_tensor_memory_give_the_bits_of_ttir) {
   constexpr std::int32_t m = 272, n = 144, k = 176;
   F16 a = random_halves(m * k, 11), b = random_halves(n * k, 12), expected(m * n);
-  const auto arguments = [&](F16& c) { return std::vector<LaunchArgument>{buffer(a, false), buffer(b, false), buffer(c), scalar(m), scalar(n), scalar(k)}; };
+  const auto arguments = [&](F16& c) {
+    return std::vector<LaunchArgument>{buffer(a, false), buffer(b, false), buffer(c),
+                                       scalar(m),        scalar(n),        scalar(k)};
+  };
   run(dump("matmul_descriptors.ttir"), arguments(expected), {3, 3, 1});
   for (std::size_t i = 0; i < m; i += 37)
     for (std::size_t j = 0; j < n; ++j) {
@@ -176,8 +179,10 @@ TEST(Kernels, bulk_copies_and_tensor_memory_give_the_bits_of_ttir) {
     F16 c(m * n);
     std::vector<LaunchArgument> all;
     const auto descriptor = [&](F16& values, std::int64_t rows, std::int64_t columns, bool out) {
-      all.emplace_back(DescriptorArgument{buffer(values, out), {rows, columns}, {columns, 1}, false});
-      for (const auto size : {rows, columns}) all.emplace_back(scalar(static_cast<std::int32_t>(size)));
+      all.emplace_back(
+          DescriptorArgument{buffer(values, out), {rows, columns}, {columns, 1}, false});
+      for (const auto size : {rows, columns})
+        all.emplace_back(scalar(static_cast<std::int32_t>(size)));
       for (const auto stride : {columns, std::int64_t{1}}) all.emplace_back(scalar(stride));
     };
     descriptor(a, m, k, false);
@@ -191,9 +196,12 @@ TEST(Kernels, bulk_copies_and_tensor_memory_give_the_bits_of_ttir) {
 
 TEST(Kernels, attention_is_right_and_the_same_for_every_board) {
   constexpr std::size_t length = 256, depth = 64;
-  F16 q = random_halves(length * depth, 1), k = random_halves(length * depth, 2), v = random_halves(length * depth, 3), expected(length * depth);
+  F16 q = random_halves(length * depth, 1), k = random_halves(length * depth, 2),
+      v = random_halves(length * depth, 3), expected(length * depth);
   const auto arguments = [&](F16& o) {
-    return std::vector<LaunchArgument>{buffer(q, false), buffer(k, false), buffer(v, false), buffer(o), scalar(0.18F), scalar(static_cast<std::int32_t>(length))};
+    return std::vector<LaunchArgument>{buffer(q, false), buffer(k, false),
+                                       buffer(v, false), buffer(o),
+                                       scalar(0.18F),    scalar(static_cast<std::int32_t>(length))};
   };
   run(dump("attention.ttir"), arguments(expected), {4, 1, 1});
   for (const char* name : {"attention_sm90.ttgir", "attention_sm100.ttgir"}) {
@@ -205,7 +213,8 @@ TEST(Kernels, attention_is_right_and_the_same_for_every_board) {
     std::vector<double> p(length);
     double most = -HUGE_VAL, sum = 0;
     for (std::size_t j = 0; j < length; ++j) {
-      for (std::size_t d = 0; d < depth; ++d) p[j] += wide(q[i * depth + d]) * wide(k[j * depth + d]);
+      for (std::size_t d = 0; d < depth; ++d)
+        p[j] += wide(q[i * depth + d]) * wide(k[j * depth + d]);
       most = std::max(most, p[j] *= 0.18);
     }
     for (double& x : p) sum += x = std::exp2(x - most);

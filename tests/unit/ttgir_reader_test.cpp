@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
               in_module("    %r = scf.for %i = %n to %n step %n iter_args(%a = %n) -> (i32, i32)  "
                         ": i32 {\n    }\n"),
               "3:72", "1 types, one for each of iter_args"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 TEST(Reader, every_dump_prints_byte_identically_from_its_structure_too) {
   int files = 0;

@@ -21,7 +21,7 @@ Result<measure::Recording> with_kernel(gpu::SimBoard& board, gpu::SimDevice& dev
       [&]() -> Result<std::pair<gpu::Device*, gpu::Kernel*>> {
         board.open_context();
         for (int i = 0; i < 3; ++i) buffers.push_back(device.allocate({4 * 1024}).value());
-        HEBE_TRY(kernel, device.load({&launch, {}, {}}, buffers));
+        HEBE_TRY(kernel, device.load({&launch, {}, {}, {}}, buffers));
         return std::pair<gpu::Device*, gpu::Kernel*>{&device, kernel.get()};
       }};
   return record(callbacks);

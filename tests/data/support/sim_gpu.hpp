@@ -73,7 +73,7 @@ struct SimGpu {
     for (std::size_t arm = 0; arm < 2; ++arm) {
       launches[arm] =
           kernel::LaunchSpec::from_json(vector_launch(1024, bytes[arm]), "test").value();
-      kernels[arm] = device.load({&launches[arm], {}, {}}, buffers).value();
+      kernels[arm] = device.load({&launches[arm], {}, {}, {}}, buffers).value();
     }
   }
 
