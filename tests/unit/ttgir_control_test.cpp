@@ -26,6 +26,13 @@ TEST(Control, a_loop_carries_values) {
   EXPECT_EQ(result_of(sum, 6, 5), 0);
 }
 
+TEST(Control, a_loop_goes_by_its_step) {
+  EXPECT_EQ(result_of("    %c3 = arith.constant 3 : i32\n    %r = scf.for %i = %a to %b step %c3 iter_args(%s = "
+                      "%c0) -> (i32) : i32 {\n      %n = arith.addi %s, %i : i32\n      scf.yield %n : i32\n    }\n",
+                      0, 10),
+            0 + 3 + 6 + 9);
+}
+
 TEST(Control, a_loop_up_to_the_largest_integer_ends) {
   EXPECT_EQ(
       result_of(

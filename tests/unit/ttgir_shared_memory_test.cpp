@@ -82,6 +82,22 @@ TEST(SharedMemory, slices_are_views_of_one_allocation) {
       EXPECT_EQ(r[static_cast<std::size_t>(c * 4 + k)], 2 * ((4 + k) * 4 + c));
 }
 
+TEST(SharedMemory, slices_do_not_overlap) {
+  const auto r = result_of(R"(
+    %m = ttg.local_alloc : () -> !ttg.memdesc<2x8x4xi32, #shared, #smem, mutable>
+    %a = ttg.memdesc_index %m[%c0] : !ttg.memdesc<2x8x4xi32, #shared, #smem, mutable> -> !ttg.memdesc<8x4xi32, #shared, #smem, mutable>
+    %b = ttg.memdesc_index %m[%c1] : !ttg.memdesc<2x8x4xi32, #shared, #smem, mutable> -> !ttg.memdesc<8x4xi32, #shared, #smem, mutable>
+    %y = arith.muli %x, %x : tensor<8x4xi32, #b>
+    ttg.local_store %x, %a : tensor<8x4xi32, #b> -> !ttg.memdesc<8x4xi32, #shared, #smem, mutable>
+    ttg.local_store %y, %b : tensor<8x4xi32, #b> -> !ttg.memdesc<8x4xi32, #shared, #smem, mutable>
+    %va = ttg.local_load %a : !ttg.memdesc<8x4xi32, #shared, #smem, mutable> -> tensor<8x4xi32, #b>
+    %vb = ttg.local_load %b : !ttg.memdesc<8x4xi32, #shared, #smem, mutable> -> tensor<8x4xi32, #b>
+    %r = arith.subi %vb, %va : tensor<8x4xi32, #b>
+)");
+  for (std::int32_t i = 0; i < 32; ++i)
+    EXPECT_EQ(r[static_cast<std::size_t>(i)], i * i - i);
+}
+
 TEST(SharedMemory, an_asynchronous_copy_is_done_when_it_is_issued) {
   const auto r = result_of(R"(
     %m = ttg.local_alloc : () -> !ttg.memdesc<8x4xi32, #shared, #smem, mutable>
