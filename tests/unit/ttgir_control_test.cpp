@@ -27,8 +27,10 @@ TEST(Control, a_loop_carries_values) {
 }
 
 TEST(Control, a_loop_goes_by_its_step) {
-  EXPECT_EQ(result_of("    %c3 = arith.constant 3 : i32\n    %r = scf.for %i = %a to %b step %c3 iter_args(%s = "
-                      "%c0) -> (i32) : i32 {\n      %n = arith.addi %s, %i : i32\n      scf.yield %n : i32\n    }\n",
+  EXPECT_EQ(result_of("    %c3 = arith.constant 3 : i32\n    %r = scf.for %i = %a to %b step %c3 "
+                      "iter_args(%s = "
+                      "%c0) -> (i32) : i32 {\n      %n = arith.addi %s, %i : i32\n      scf.yield "
+                      "%n : i32\n    }\n",
                       0, 10),
             0 + 3 + 6 + 9);
 }

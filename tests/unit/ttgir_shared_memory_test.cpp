@@ -94,8 +94,7 @@ TEST(SharedMemory, slices_do_not_overlap) {
     %vb = ttg.local_load %b : !ttg.memdesc<8x4xi32, #shared, #smem, mutable> -> tensor<8x4xi32, #b>
     %r = arith.subi %vb, %va : tensor<8x4xi32, #b>
 )");
-  for (std::int32_t i = 0; i < 32; ++i)
-    EXPECT_EQ(r[static_cast<std::size_t>(i)], i * i - i);
+  for (std::int32_t i = 0; i < 32; ++i) EXPECT_EQ(r[static_cast<std::size_t>(i)], i * i - i);
 }
 
 TEST(SharedMemory, an_asynchronous_copy_is_done_when_it_is_issued) {
