@@ -65,8 +65,11 @@ Result<ScalarArgument> scalar_of(const Json& entry, const std::string& where) {
     return wrong(fmt::format("{} is not a whole number", value.dump()), where);
   }
   const unsigned width = bits_of(*type);
-  const auto spare = static_cast<std::int64_t>(scalar.bits) >> (width - (width < 64));
-  if (width < 64 && spare != 0 && spare != -1 && scalar.bits >> width != 0)
+  const auto fits = [&] { // as a signed number or as an unsigned one
+    const auto number = static_cast<std::int64_t>(scalar.bits);
+    return scalar.bits >> width == 0 || (number < 0 && number >= -(std::int64_t{1} << (width - 1)));
+  };
+  if (width < 64 && !fits())
     return wrong(fmt::format("{} does not fit {}", value.dump(), spelling(*type)), where);
   return scalar;
 }

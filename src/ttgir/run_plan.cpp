@@ -52,6 +52,8 @@ Make maker_of(Op op) {
   static const Makers makers = [] {
     Makers all(kOps, nullptr);
     add_arithmetic(all);
+    add_comparisons(all);
+    add_constants(all);
     add_conversions(all);
     add_functions(all);
     add_shapes(all);

@@ -131,6 +131,8 @@ using Make = InstructionPtr (*)(Compiler&, const Operation&);
 using Makers = std::vector<Make>;   ///< by Op
 // Each family enters what it makes.
 void add_arithmetic(Makers& makers);
+void add_comparisons(Makers& makers);
+void add_constants(Makers& makers);
 void add_conversions(Makers& makers);
 void add_functions(Makers& makers);
 void add_shapes(Makers& makers);

@@ -116,3 +116,18 @@ def test_wrong_options_are_refused_by_name(arguments, word):
 def test_an_unknown_board_lists_the_known(tmp_path):
     done = ttgir("count", DUMPS / "ln_fwd.ttir", "--launch", layer_norm(tmp_path, 1, 64), "--board", "Voodoo")
     assert done.returncode == 2 and "H200" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("kind, value, fits", [
+    ("i8", 127, True), ("i8", -128, True), ("i8", 255, True), ("i8", 256, False), ("i8", -129, False), ("i1", 1, True), ("i1", 2, False),
+    ("i64", 2**63 - 1, True), ("i64", -2**63, True), ("i32", 2**32, False), ("i32", -2**31, True),
+])
+def test_a_scalar_must_fit_its_type(tmp_path, kind, value, fits):
+    (tmp_path / "k.ttir").write_text(f"module {{\n  tt.func public @f(%p: !tt.ptr<{kind}>, %x: {kind}) {{\n"
+                                     f"    tt.store %p, %x : !tt.ptr<{kind}>\n    tt.return\n  }}\n}}\n")
+    (tmp_path / "p.bin").write_bytes(bytes(8))
+    (tmp_path / "launch.json").write_text(json.dumps({"grid": [1], "args": [{"buffer": "p.bin", "out": True}, {"scalar": kind, "value": value}]}))
+    done = ttgir("run", tmp_path / "k.ttir", "--launch", tmp_path / "launch.json")
+    assert (done.returncode == 0) == fits, done.stderr
+    if not fits:
+        assert done.returncode == 2 and f"does not fit {kind}" in done.stderr.decode()
