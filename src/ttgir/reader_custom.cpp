@@ -75,13 +75,7 @@ bool Reader::function(Operation& op, Parts& parts) {
   scopes_.open();
   bool good = true;
   if (declared) { // types only, no body
-    const auto end = end_of_brackets(text_, at_ - 1);
-    good = end != kNowhere || fail(at_ - 1, "the closing bracket of the arguments, on its line");
-    if (good) {
-      parts.attributes.push_back(
-          {"arguments", text_.substr(at_, end - at_ - 1), Attribute::Place::syntax});
-      at_ = end;
-    }
+    good = declared_arguments(parts);
   } else {
     good = block_arguments(entry, ')');
   }
@@ -108,8 +102,27 @@ bool Reader::function(Operation& op, Parts& parts) {
     body.blocks.clear();
     return declared || fail(at_, "`{`, the function's body");
   }
+  if (declared) return fail(at_, "no body, or arguments with names (`%name: type`)");
   ++at_;
   return region(body) && location(op.location);
+}
+
+bool Reader::declared_arguments(Parts& parts) {
+  const auto begin = at_;
+  std::vector<Attribute> unused;
+  do {
+    TypeRef argument = nullptr;
+    std::string_view place;
+    skip();
+    if (!type(argument)) return false;
+    if (accept("{") && !dictionary('}', Attribute::Place::dictionary, unused)) return false;
+    if (!location(place)) return false;
+  } while (skip(), accept(","));
+  const auto end = at_;
+  if (!expect(")")) return false;
+  parts.attributes.push_back(
+      {"arguments", trimmed(text_.substr(begin, end - begin)), Attribute::Place::syntax});
+  return true;
 }
 
 void Reader::set_arguments(Block& block,

@@ -107,6 +107,7 @@ private:
   bool custom(Operation& op, Parts& parts);
   bool constant(Operation& op, Parts& parts);
   bool function(Operation& op, Parts& parts);
+  bool declared_arguments(Parts& parts);
   bool for_loop(Operation& op, Parts& parts);
   bool if_else(Operation& op, Parts& parts);
   bool while_loop(Operation& op, Parts& parts);

@@ -92,6 +92,11 @@ INSTANTIATE_TEST_SUITE_P(
               "1 named results"},
         Wrong{"condition_is_no_i1", in_module("    scf.if %n {\n    }\n"), "3:5",
               "operand %n of scf.if to be i1"},
+        Wrong{"declared_arguments_with_a_body",
+              "module {\n  tt.func public @f( loc(\xeb: i32)) {\n    tt.return\n  }\n}\n", "2:24",
+              "`)`, found `(`"},
+        Wrong{"types_with_a_body", "module {\n  tt.func public @f(i32) {\n    tt.return\n  }\n}\n",
+              "2:26", "no body, or arguments with names"},
         Wrong{"unknown_block", in_module("    cf.br ^bb7\n"), "5:3",
               "a block ^bb7, which a branch names"},
         Wrong{"block_twice", in_module("    cf.br ^bb1\n  ^bb1:\n    cf.br ^bb1\n  ^bb1:\n"), "6:4",
@@ -178,6 +183,18 @@ TEST(Reader, a_known_operation_in_another_form_is_refused_or_carried_with_the_re
   EXPECT_EQ(op.code, Op::tt_load);
   EXPECT_EQ(op.form, Operation::Form::opaque);
   EXPECT_EQ(op.unread, "k.ttir:3: expected `:`");
+}
+
+TEST(Reader, a_declared_function_has_types_only) {
+  const auto module =
+      read_module("module {\n  tt.func private @g( i32 {tt.divisibility = 16 : i32} loc(\"x\"), "
+                  "!tt.ptr<f32> ) -> f32 attributes {noinline = true}\n"
+                  "  tt.func private @g2(i1)\n}\n");
+  ASSERT_TRUE(module) << to_text(module.error());
+  EXPECT_EQ(print_structure(**module),
+            "module {\n  tt.func private @g(i32 {tt.divisibility = 16 : i32} loc(\"x\"), "
+            "!tt.ptr<f32>) -> f32 attributes {noinline = true}\n"
+            "  tt.func private @g2(i1)\n}\n");
 }
 
 TEST(Reader, the_generic_form_is_the_same_operation) {
