@@ -19,6 +19,17 @@ std::string_view Operation::text_of(std::string_view attribute) const {
   return found ? found->text : std::string_view{};
 }
 
+const Attribute* Operation::syntax(std::string_view attribute) const {
+  for (const Attribute& each : attributes)
+    if (each.place == Attribute::Place::syntax && each.name == attribute) return &each;
+  return nullptr;
+}
+
+std::string_view Operation::syntax_text(std::string_view attribute) const {
+  const auto* found = syntax(attribute);
+  return found ? found->text : std::string_view{};
+}
+
 std::span<Value* const> Operation::segment(std::size_t number) const {
   if (segments.empty()) {
     if (number >= operands.size()) return {};

@@ -79,6 +79,10 @@ struct Operation {
   [[nodiscard]] const OpInfo& info() const { return info_of(code); }
   [[nodiscard]] const Attribute* find(std::string_view attribute) const;
   [[nodiscard]] std::string_view text_of(std::string_view attribute) const; ///< "" where absent
+  /// The same among what the op's own syntax has, for printing: a dictionary may hold the same
+  /// name.
+  [[nodiscard]] const Attribute* syntax(std::string_view attribute) const;
+  [[nodiscard]] std::string_view syntax_text(std::string_view attribute) const;
   /// Operands of number `segment` of the format (empty where optional and absent).
   [[nodiscard]] std::span<Value* const> segment(std::size_t number) const;
   [[nodiscard]] Value& result(std::size_t i = 0) { return results[i]; }

@@ -241,7 +241,7 @@ struct Printer {
   bool present(const std::vector<Element>& list, const Operation& op) {
     for (const Element& e : list) {
       if (e.kind == Kind::operand || e.kind == Kind::operands) return !op.segment(e.spec).empty();
-      if (e.kind == Kind::attribute) return op.find(e.text);
+      if (e.kind == Kind::attribute) return op.syntax(e.text);
     }
     for (const Element& e : list) // ", type($scale)": there where the operand is
       if ((e.kind == Kind::type || e.kind == Kind::types) && e.specs[0] != Element::kResults)
@@ -274,7 +274,7 @@ struct Printer {
     }
     case Kind::attribute:
       before_item();
-      return add(op.text_of(e.text));
+      return add(op.syntax_text(e.text));
     case Kind::dictionary:
       if (dictionary(op.attributes, Place::dictionary, " ")) {
         blank_due = true;
@@ -305,7 +305,7 @@ struct Printer {
         if (present(clause, op)) elements(clause, op);
       return;
     case Kind::flag:
-      if (const auto* flag = op.find(e.text)) {
+      if (const auto* flag = op.syntax(e.text)) {
         spaced(e.text);
         out += '<';
         add(flag->text);
@@ -313,10 +313,10 @@ struct Printer {
       }
       return;
     case Kind::unit:
-      if (op.find(e.text)) spaced(e.text);
+      if (op.syntax(e.text)) spaced(e.text);
       return;
     case Kind::word:
-      if (const auto* word = op.find(e.text)) spaced(word->text);
+      if (const auto* word = op.syntax(e.text)) spaced(word->text);
       return;
     case Kind::pairs: {
       const auto firsts = op.segment(e.spec), seconds = op.segment(e.specs[0]);
@@ -332,7 +332,7 @@ struct Printer {
       return;
     }
     case Kind::token:
-      if (!op.find("token")) return;
+      if (!op.syntax("token")) return;
       out += '[';
       comma_list(op.segment(e.spec), [&](const Value* value) { use(value); });
       out += ']';
@@ -357,11 +357,11 @@ struct Printer {
     case Op::arith_constant:
       dictionary(op.attributes, Place::dictionary, " ");
       out += ' ';
-      add(op.text_of("value"));
+      add(op.syntax_text("value"));
       if (op.results[0].type && op.results[0].type->scalar != Scalar::i1) {
         add(" : ");
         type(op.results[0].type);
-      } else if (op.text_of("value").starts_with("dense")) {
+      } else if (op.syntax_text("value").starts_with("dense")) {
         add(" : ");
         type(op.results[0].type);
       }
@@ -404,7 +404,7 @@ struct Printer {
   }
 
   void module_operation(const Operation& op) {
-    if (const auto name = op.text_of("sym_name"); !name.empty()) {
+    if (const auto name = op.syntax_text("sym_name"); !name.empty()) {
       add(" @");
       add(name);
     }
@@ -415,20 +415,20 @@ struct Printer {
   }
 
   void function(const Operation& op) {
-    if (const auto visibility = op.text_of("sym_visibility"); !visibility.empty()) {
+    if (const auto visibility = op.syntax_text("sym_visibility"); !visibility.empty()) {
       out += ' ';
       add(visibility);
     }
     add(" @");
-    add(op.text_of("sym_name"));
+    add(op.syntax_text("sym_name"));
     out += '(';
     const Region& body = *op.regions[0];
     if (body.blocks.empty())
-      add(op.text_of("arguments"));
+      add(op.syntax_text("arguments"));
     else
       arguments(body.front());
     out += ')';
-    if (const auto types = op.text_of("results"); !types.empty()) {
+    if (const auto types = op.syntax_text("results"); !types.empty()) {
       add(" -> ");
       add(types);
     }
@@ -442,7 +442,7 @@ struct Printer {
 
   void for_loop(const Operation& op) {
     const Block& body = op.regions[0]->front();
-    if (op.find("unsignedCmp")) add(" unsigned");
+    if (op.syntax("unsignedCmp")) add(" unsigned");
     out += ' ';
     name(body.arguments[0]);
     add(" = ");
@@ -517,7 +517,7 @@ struct Printer {
     add("default ");
     region(*op.regions[0]);
     const auto warps =
-        integers(op.text_of("partitionNumWarps")).value_or(std::vector<std::int64_t>{});
+        integers(op.syntax_text("partitionNumWarps")).value_or(std::vector<std::int64_t>{});
     for (std::size_t i = 1; i < op.regions.size(); ++i) {
       new_line();
       add("partition");

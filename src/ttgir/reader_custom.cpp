@@ -42,7 +42,8 @@ bool Reader::constant(Operation&, Parts& parts) {
     found = module_.types_.get("i1");
   else if (!expect(":") || !type(found))
     return false;
-  parts.attributes.push_back(value);
+  parts.attributes.insert(parts.attributes.begin(),
+                          value); // found before a dictionary's entry of that name
   parts.results.push_back(found);
   return true;
 }

@@ -1,6 +1,6 @@
 // Fuzz target of the reader. In: any bytes; out: nothing. Invariants that end the run: no crash, no
-// hang, no leak; what is read prints as the same bytes; what its structure prints is read again and
-// then prints the same.
+// hang, no leak; what is read prints as the same bytes; what its structure prints is read again
+// and, where nothing is carried, then prints the same.
 #include "ttgir/printer.hpp"
 #include "ttgir/reader.hpp"
 #include "ttgir/verify.hpp"
@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::fprintf(stderr, "%s\n%s\n", to_text(again.error()).c_str(), structure.c_str());
     wrong("what was printed cannot be read");
   }
-  if (print_structure(**again) != structure) wrong("printing is not stable");
+  // Carried text may be understood once it stands alone, and is then printed in its own syntax.
+  if (!carry && print_structure(**again) != structure) wrong("printing is not stable");
   return 0;
 }

@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"condition_is_no_i1", in_module("    scf.if %n {\n    }\n"), "3:5",
               "operand %n of scf.if to be i1"},
         Wrong{"declared_arguments_with_a_body",
-              "module {\n  tt.func public @f( loc(\xeb: i32)) {\n    tt.return\n  }\n}\n", "2:24",
+              "module {\n  tt.func public @f( loc(\xeb: i32)) {\n    tt.return\n  }\n}\n", "2:25",
               "`)`, found `(`"},
         Wrong{"types_with_a_body", "module {\n  tt.func public @f(i32) {\n    tt.return\n  }\n}\n",
               "2:26", "no body, or arguments with names"},
@@ -195,6 +195,17 @@ TEST(Reader, a_declared_function_has_types_only) {
             "module {\n  tt.func private @g(i32 {tt.divisibility = 16 : i32} loc(\"x\"), "
             "!tt.ptr<f32>) -> f32 attributes {noinline = true}\n"
             "  tt.func private @g2(i1)\n}\n");
+}
+
+TEST(Reader, a_dictionary_may_hold_the_names_of_the_syntax) {
+  const std::string text =
+      "module attributes {cache = 1 : i32, sym_name = 32 : i32} {\n"
+      "  tt.func @f(%p: !tt.ptr<f32>) attributes {results = 1 : i32, sym_visibility = \"no\"} {\n"
+      "    %x = tt.load %p {cache = 2 : i32, token} : !tt.ptr<f32>\n"
+      "    %y = arith.addf %x, %x {fastmath = 3 : i32} : f32\n    tt.return\n  }\n}\n";
+  const auto module = read_module(text);
+  ASSERT_TRUE(module) << to_text(module.error());
+  EXPECT_EQ(print_structure(**module), text);
 }
 
 TEST(Reader, the_generic_form_is_the_same_operation) {
