@@ -2,6 +2,7 @@
 In: nothing; out: a host named `there` for HEBE_SSH="ssh -F …". Invariant: no file of the user's own ssh
 set-up is read or written, and sshd is gone afterwards."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -13,6 +14,14 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("HEBE_BINARY", str(ROOT / "build/release/hebe"))
+
+
+def of_process(name):
+    """A file of /proc; empty where the process has ended meanwhile."""
+    try:
+        return pathlib.Path("/proc", name).read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def free_port():
@@ -81,16 +90,16 @@ class Host:
         """The sshd processes that serve connections, oldest first."""
         found, queue = [], [self.sshd.pid]
         while queue:
-            children = pathlib.Path(f"/proc/{queue[0]}/task/{queue.pop(0)}/children")
-            for pid in map(int, children.read_text().split() if children.exists() else []):
-                if pathlib.Path(f"/proc/{pid}/comm").read_text().strip().startswith("sshd"):
+            for pid in map(int, of_process(f"{queue[0]}/task/{queue.pop(0)}/children").split()):
+                if of_process(f"{pid}/comm").strip().startswith("sshd"):
                     found.append(pid)
                     queue.append(pid)
         return found
 
     def stop(self):
         for pid in self.sessions():
-            os.kill(pid, 9)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 9)
         self.sshd.kill()
         self.sshd.wait()
 

@@ -16,7 +16,7 @@ SMOKE = ["run-aa", "--device", "sim", "--protocol-tier", "smoke-v1", "--pairs", 
 def alive(pid):
     try:
         return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
