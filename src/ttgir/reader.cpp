@@ -218,12 +218,7 @@ bool Reader::generic(Operation& op, Parts& parts) {
   if (parts.results.size() - before != parts.operands.size())
     return fail(at_, fmt::format("{} operand types, one for each operand", parts.operands.size()));
   parts.results.resize(before);
-  if (!expect("->")) return false;
-  if (skip(); accept("(")) return types_until(')', parts.results);
-  TypeRef result = nullptr;
-  if (!type(result)) return false;
-  parts.results.push_back(result);
-  return true;
+  return arrow_results(parts);
 }
 
 Region& Reader::new_region(Operation& op, Parts& parts) {

@@ -214,15 +214,7 @@ bool Reader::while_loop(Operation& op, Parts& parts) {
     return fail(at_, fmt::format("{} types, one for each argument of the loop", arguments.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) arguments[i].second = inputs[i];
   parts.operand_types = inputs;
-  if (!expect("->")) return false;
-  if (skip(); accept("(")) {
-    if (!types_until(')', parts.results)) return false;
-  } else if (TypeRef result = nullptr; type(result)) {
-    parts.results.push_back(result);
-  } else {
-    return false;
-  }
-  if (!expect("{")) return false;
+  if (!arrow_results(parts) || !expect("{")) return false;
   Region& before = new_region(op, parts);
   set_arguments(module_.make_block(before), arguments);
   if (!region(before) || !expect("do") || !expect("{") || !region(new_region(op, parts)))

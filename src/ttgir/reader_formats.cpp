@@ -196,6 +196,11 @@ bool Reader::function_type(Parts& parts) {
   for (std::uint8_t spec = 0; spec < parts.segments.size(); ++spec)
     for (std::uint16_t n = 0; n < parts.segments[spec]; ++n)
       parts.written.emplace_back(spec, inputs[next++]);
+  return arrow_results(parts);
+}
+
+/// "-> C", "-> (B, C)", "-> ()".
+bool Reader::arrow_results(Parts& parts) {
   if (!expect("->")) return false;
   if (skip(); accept("(")) return types_until(')', parts.results);
   TypeRef result = nullptr;

@@ -100,6 +100,7 @@ private:
   [[nodiscard]] bool begins(const Element& element) const;
   bool operand(Parts& parts);
   bool function_type(Parts& parts);
+  bool arrow_results(Parts& parts);
   bool agrees(Value& value, TypeRef written, const Operation& op, std::size_t place);
   bool infer(Operation& op, Parts& parts, const Names& names, std::size_t begin);
 

@@ -111,15 +111,8 @@ def test_tritons_interpreter_agrees():
     assert ran >= 140, done.stdout[-3000:]
 
 
-def _runs() -> bool:
-    done = subprocess.run([check.program(), "ttgir", "run", "--help"], capture_output=True) if check.program().exists() else None
-    return done is not None and done.returncode == 0
-
-
 @pytest.fixture(scope="session")
 def compiled():
-    if not _runs():
-        pytest.skip(f"{check.program()} has no `ttgir run`")
     failures = corpus_compile.compile_all([(entry, 90) for entry in LAUNCHED], say=lambda line: None)
     assert failures == {}
     corpus.prepare(90, corpus_compile.BUILD)

@@ -120,6 +120,8 @@ TEST(Reader, every_dump_prints_byte_identically_from_its_structure_too) {
   for (const auto& entry : std::filesystem::directory_iterator(HEBE_TEST_DATA "/ttgir")) {
     const auto text = read_file(entry.path());
     ASSERT_TRUE(text);
+    EXPECT_EQ(text->find("(\"/"), std::string::npos)
+        << "a path of some machine in " << entry.path();
     const auto module = read_module(*text, {false, entry.path().string()});
     ASSERT_TRUE(module) << to_text(module.error());
     EXPECT_EQ(print(**module), *text);
