@@ -137,7 +137,7 @@ Result<PreparedCase> case_from_store(const kernel::ArtifactStore& store, const J
     if (kind == "cubin") out.compiled.cubin = std::move(bytes);
   }
   out.compiled.provenance = subject.at("compile");
-  HEBE_TRY(out.inputs, measure::input_digests(out.compiled.launch));
+  HEBE_TRY(out.inputs, qualify::input_digests(out.compiled.launch));
   if (out.inputs != inputs)
     return refuse(RefusalCode::digest_mismatch,
                   fmt::format("inputs generated here have digests {}, the plan has {}",

@@ -112,7 +112,7 @@ Result<PreparedCase> CasePreparer::with_oracle(kernel::CompiledCase compiled) {
                   out.compiled.request.file.string());
   const auto folder = where_.scratch / fmt::format("case-{}", prepared_++);
   HEBE_CHECK(make_directories(folder));
-  HEBE_TRY(auto inputs, measure::write_inputs(out.compiled.launch, folder));
+  HEBE_TRY(auto inputs, qualify::write_inputs(out.compiled.launch, folder));
   out.inputs = std::move(inputs.digests);
   HEBE_TRY(out.expected, kernel::reference_outputs(*worker_, out.compiled, inputs.paths, folder));
   std::error_code ignored; // the oracle has read them; the GPU's are generated again

@@ -6,7 +6,7 @@
 #include "gpu/sim_board.hpp"
 #include "kernel/compiled_case.hpp"
 #include "measure/plan.hpp"
-#include "measure/workload.hpp"
+#include "qualify/workload.hpp"
 
 namespace hebe::campaign {
 
@@ -33,7 +33,7 @@ struct Target {
 struct PreparedCase {
   kernel::CompiledCase compiled;
   Json inputs; ///< buffer name to sha256
-  measure::ExpectedOutputs expected;
+  qualify::ExpectedOutputs expected;
 };
 
 /// What both arms run.

@@ -134,7 +134,7 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   measure::Supervision supervision{may_continue, callbacks.progress, {}, circumstances.response};
   HEBE_TRY(supervision.own_pids, our_processes(machine));
   const auto &a = prepared.arm(0), &b = prepared.arm(1);
-  HEBE_TRY(auto workload, measure::Workload::make(*device, {&a.compiled, &b.compiled},
+  HEBE_TRY(auto workload, qualify::Workload::make(*device, {&a.compiled, &b.compiled},
                                                   {&a.expected, &b.expected}));
   HEBE_TRY(auto check, workload.check(plan.kind == "positive_control"));
   HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(), !prepared.b));

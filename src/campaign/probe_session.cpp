@@ -47,7 +47,7 @@ Result<std::pair<gpu::Device*, gpu::Kernel*>> ProbeSession::load_kernel() {
   HEBE_CHECK(board_is_free(*machine_));
   HEBE_TRY(auto* device, machine_->device());
   HEBE_TRY(own_, our_processes(*machine_));
-  HEBE_TRY(workload_, measure::Workload::make(*device, {&prepared_.compiled, &prepared_.compiled},
+  HEBE_TRY(workload_, qualify::Workload::make(*device, {&prepared_.compiled, &prepared_.compiled},
                                               {&prepared_.expected, &prepared_.expected}));
   HEBE_CHECK(workload_->check());
   return std::pair<gpu::Device*, gpu::Kernel*>{device, workload_->kernels()[0]};

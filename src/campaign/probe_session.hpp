@@ -52,7 +52,7 @@ private:
   BoardLease lease_;
   ScratchFolder scratch_;
   PreparedCase prepared_;
-  std::optional<measure::Workload> workload_;
+  std::optional<qualify::Workload> workload_;
   std::optional<std::set<std::int64_t>> own_;
 };
 

@@ -1,4 +1,4 @@
-#include "measure/workload.hpp"
+#include "qualify/workload.hpp"
 
 #include "core/files.hpp"
 #include "core/sha256.hpp"
@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace hebe::measure {
+namespace hebe::qualify {
 namespace {
 
 constexpr std::size_t kChunk = 4U << 20;
@@ -381,4 +381,4 @@ Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch,
   return out;
 }
 
-} // namespace hebe::measure
+} // namespace hebe::qualify

@@ -11,7 +11,7 @@
 #include <array>
 #include <map>
 
-namespace hebe::measure {
+namespace hebe::qualify {
 
 using ExpectedOutputs = std::map<std::string, kernel::ReferenceOutput>;
 
@@ -74,4 +74,4 @@ struct InputFiles {
 [[nodiscard]] Result<InputFiles> write_inputs(const kernel::LaunchSpec& launch,
                                               const std::filesystem::path& folder);
 
-} // namespace hebe::measure
+} // namespace hebe::qualify

@@ -1,5 +1,5 @@
 // Facts about two arms over one set of buffers: a wrong kernel is refused, and where it is wrong.
-#include "measure/workload.hpp"
+#include "qualify/workload.hpp"
 
 #include "core/sha256.hpp"
 #include "kernel/inputs.hpp"
@@ -11,7 +11,7 @@
 #include "../data/support/scratch_folder.hpp"
 #include "../data/support/sim_gpu.hpp"
 
-namespace hebe::measure {
+namespace hebe::qualify {
 namespace {
 
 // A case with its oracle's output on disk; the simulated GPU takes its outputs from there.
@@ -163,4 +163,4 @@ TEST(Workload, occupancy_of_the_simulated_gpu_is_unavailable_with_a_reason) {
 }
 
 } // namespace
-} // namespace hebe::measure
+} // namespace hebe::qualify
