@@ -130,7 +130,10 @@ Status SimEngine::run(const std::vector<std::span<std::byte>>& buffers) {
   }
   HEBE_TRY(auto outcome,
            ttgir::interpret(*module_, {}, launch, {.count = !counted_, .poison_undefined = true}));
-  if (outcome.counts) counted_ = priced(*outcome.counts);
+  if (outcome.counts) {
+    counted_ = priced(*outcome.counts);
+    counts_ = std::move(outcome.counts);
+  }
   return {};
 }
 
