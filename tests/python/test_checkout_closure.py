@@ -59,14 +59,16 @@ def test_a_class_and_a_nested_function_use_globals():
     assert kept("""
         A = B = C = D = 1
         E = 2
+        F = 3
         class Base: pass
         class Table(Base):
             a = A
+            F = F
             def read(self): return E
         def kernel():
             def inner(): return Table.a
             return inner
-    """) == ["A = B = C = D = 1", "E = 2", "class Base:", "class Table(Base):", "def kernel():"]
+    """) == ["A = B = C = D = 1", "E = 2", "F = 3", "class Base:", "class Table(Base):", "def kernel():"]
 
 
 def test_every_statement_that_binds_a_name_is_kept():

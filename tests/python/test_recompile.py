@@ -33,7 +33,7 @@ def test_an_unedited_dump_gives_the_same_bytes(fresh_worker, write_case, tmp_pat
 
 
 def test_an_edit_is_compiled_and_recorded(worker, ttgir):
-    edited = ttgir.replace("arith.addf", "arith.subf")
+    edited = "// edited\n" + ttgir.replace("arith.addf", "arith.subf")
     made, base = worker.ask("recompile", ttgir=edited, **request()), worker.compile(VECTOR_ADD)
     assert made["artifacts"]["ttgir"]["data"] == edited
     assert "sub.f32" in made["artifacts"]["ptx"]["data"] and "sub.f32" not in base["artifacts"]["ptx"]["data"]

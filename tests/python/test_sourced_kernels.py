@@ -227,11 +227,20 @@ def test_a_package_is_imported_again_for_another_target(packer, package):
 
 
 def test_a_changed_helper_of_a_package_is_read_again(packer, package, tmp_path):
+    """Also where Triton's own cache key does not see the change: a global behind a constexpr function."""
     case = package()
-    packer.compile(case)
     helper = tmp_path / "modules" / "copy_package" / "scale.py"
-    helper.write_text(helper.read_text().replace("3.0", "7.0"))
-    assert "7.000000e+00" in packer.compile(case)["artifacts"]["ttir"]["data"]
+    text = helper.read_text().replace("x * 3.0", "x * factor()") + (
+        "\nFACTOR = 3.0\n\n@triton.constexpr_function\ndef factor():\n    return FACTOR\n")
+    for number in ("3.0", "7.0"):
+        helper.write_text(text.replace("3.0", number))
+        result = packer.compile(case, cache_dir=str(tmp_path / "cache"))
+        assert f"dense<{number}00000e+00>" in result["artifacts"]["ttir"]["data"]
+
+
+def test_an_error_in_a_packages_kernel_names_its_line(packer, package):
+    error = packer.compile_error(package(factor="missing_name"))
+    assert (error["kind"], error["where"]) == ("compile_failed", "copy_package/ops/copy.py:12")
 
 
 def test_a_missing_package_says_how_to_install_it(worker, tmp_path):
