@@ -263,6 +263,15 @@ Trial try_in_interpreter(const kernel::CompiledCase& compiled, const ExpectedOut
   return Trier(device, compiled, expected, launches, "interpreter", true).result();
 }
 
+std::vector<Check> no_gpu_trial(const std::string& why) {
+  Checks out("GPU");
+  for (const auto& name : kOrder)
+    if (name != "accesses_in_bounds" && name != "inputs_are_numbers")
+      out.not_run(std::string(name), why);
+  out.not_run("bits_equal", why);
+  return out.rows;
+}
+
 Check compare_bits(const kernel::LaunchSpec& launch, const Trial& baseline, const Trial& candidate,
                    const std::string& by) {
   Check out{"bits_equal", Check::Outcome::passed, by, {}};

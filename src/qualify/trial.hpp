@@ -29,6 +29,9 @@ struct Trial {
 [[nodiscard]] Trial try_in_interpreter(const kernel::CompiledCase& compiled,
                                        const ExpectedOutputs& expected, int launches);
 
+/// The checks that a GPU would have made, not run.
+[[nodiscard]] std::vector<Check> no_gpu_trial(const std::string& why);
+
 /// Whether two kernels' outputs have the same bits: a check named "bits_equal" of `candidate`.
 [[nodiscard]] Check compare_bits(const kernel::LaunchSpec& launch, const Trial& baseline,
                                  const Trial& candidate, const std::string& by);
