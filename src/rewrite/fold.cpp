@@ -103,8 +103,11 @@ struct Folder {
     return Folded{&make_constant(text, &type), "constants"};
   }
   /// The same, where the exact value is in the type's range.
-  std::optional<Folded> unwrapped(bool overflow, std::int64_t value) const {
-    if (overflow || sign_extended(value, width(op.result())) != value) return std::nullopt;
+  template <class F>
+  std::optional<Folded> unwrapped(std::int64_t a, std::int64_t b, F overflows) const {
+    std::int64_t value = 0;
+    if (overflows(a, b, value) || sign_extended(value, width(op.result())) != value)
+      return std::nullopt;
     return number(value);
   }
 
@@ -113,17 +116,20 @@ struct Folder {
     if (bits == 0) return std::nullopt;
     const auto a = fixed(operand(0)), b = fixed(operand(1));
     const auto side = [&](std::size_t i, const char* why) { return Folded{&operand(i), why}; };
-    std::int64_t value = 0;
     switch (op.code) {
     case Op::arith_addi:
       if (b == 0) return side(0, "x + 0");
       if (a == 0) return side(1, "0 + x");
       if (!a || !b || bits == 1) return std::nullopt;
-      return unwrapped(__builtin_add_overflow(*a, *b, &value), value);
+      return unwrapped(*a, *b, [](auto x, auto y, auto& z) {
+        return __builtin_add_overflow(x, y, &z);
+      });
     case Op::arith_subi:
       if (b == 0) return side(0, "x - 0");
       if (!a || !b || bits == 1) return std::nullopt;
-      return unwrapped(__builtin_sub_overflow(*a, *b, &value), value);
+      return unwrapped(*a, *b, [](auto x, auto y, auto& z) {
+        return __builtin_sub_overflow(x, y, &z);
+      });
     case Op::arith_muli:
       if (bits == 1) return std::nullopt;
       if (b == 1) return side(0, "x * 1");
@@ -131,7 +137,9 @@ struct Folder {
       if (b == 0) return side(1, "x * 0");
       if (a == 0) return side(0, "0 * x");
       if (!a || !b) return std::nullopt;
-      return unwrapped(__builtin_mul_overflow(*a, *b, &value), value);
+      return unwrapped(*a, *b, [](auto x, auto y, auto& z) {
+        return __builtin_mul_overflow(x, y, &z);
+      });
     case Op::arith_andi:
       if (a == -1) return side(1, "true and x");
       if (b == -1) return side(0, "x and true");
