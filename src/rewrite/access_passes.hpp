@@ -1,16 +1,14 @@
-// Passes on single accesses to memory: their masks, their hints, where a value is read again from.
-// In: a kernel and a pass's options; out: the kernel changed, or a place refused in the account.
-// Invariant: which bytes of global memory are read by a remaining load, and which are written, is
-// what it was.
+// Passes on single accesses to memory (masks, hints, where a value is read again from) and on what
+// computes their addresses: one function a row of the table (passes.cpp). In: nothing; out: the
+// row. Invariant: a row's function lies in the file of its name.
 #pragma once
 
 #include "rewrite/pass.hpp"
 
 namespace hebe::rewrite {
 
-/// Masks that are all true in every launch that keeps the facts: gone, with their `other`.
-[[nodiscard]] Status drop_masks(Work& work, const Json& options);
-/// Eviction priorities and cache modifiers, by argument.
-[[nodiscard]] Status hint(Work& work, const Json& options);
+[[nodiscard]] Pass drop_masks();
+[[nodiscard]] Pass hint();
+[[nodiscard]] Pass simplify();
 
 } // namespace hebe::rewrite

@@ -3,8 +3,8 @@
 // operation that is not known to end in something else ends in a product.
 //
 // The compiler below (LLVM's NVPTX backend, ptxas) writes a product and a sum that uses it as one
-// fma, with one rounding. A select between them, or a trip through shared memory, forbids it; taking
-// that away is exact in the IR, and may change bits in the cubin.
+// fma, with one rounding. A select between them, or a trip through shared memory, forbids it;
+// taking that away is exact in the IR, and may change bits in the cubin.
 #pragma once
 
 #include "ttgir/ir.hpp"

@@ -53,7 +53,8 @@ std::string unknown_behind(const Value& mask, const LaunchFacts& facts) {
     if (!seen.insert(&at).second) continue;
     if (at.op) {
       if (at.op->is(Op::tt_get_program_id) && facts.grid[0] == 0) add("the grid");
-      if (at.op->is(Op::tt_load)) add("what is loaded");
+      if (at.op->is(Op::tt_load))
+        add("what is loaded");
       else
         open.insert(open.end(), at.op->operands.begin(), at.op->operands.end());
       continue;
@@ -69,9 +70,9 @@ std::string unknown_behind(const Value& mask, const LaunchFacts& facts) {
   return out;
 }
 
-class DropMasks {
+class Masks {
 public:
-  explicit DropMasks(Work& work) : work_(work), known_(work.facts) {}
+  explicit Masks(Work& work) : work_(work), known_(work.facts) {}
 
   void run() {
     std::vector<Operation*> all;
@@ -132,8 +133,8 @@ private:
     }
     if (op.form != Operation::Form::table)
       return work_.account.refuse(op, "it is written in the generic form");
-    const auto what = fmt::format("{} without its mask %{}, which is all true", describe(op),
-                                  mask.name);
+    const auto what =
+        fmt::format("{} without its mask %{}, which is all true", describe(op), mask.name);
     assume(work_.account, work_.facts, *known, what);
     work_.account.changed(op, what);
     unmask(op, place);
@@ -169,11 +170,15 @@ private:
   KnownValues known_;
 };
 
+Status run(Work& work, const Json& /*options*/) {
+  Masks(work).run();
+  return {};
+}
+
 } // namespace
 
-Status drop_masks(Work& work, const Json& /*options*/) {
-  DropMasks(work).run();
-  return {};
+Pass drop_masks() {
+  return {"drop-masks", "masks that are all true under the launch's facts, gone", {}, run};
 }
 
 } // namespace hebe::rewrite

@@ -121,15 +121,13 @@ struct Folder {
       if (b == 0) return side(0, "x + 0");
       if (a == 0) return side(1, "0 + x");
       if (!a || !b || bits == 1) return std::nullopt;
-      return unwrapped(*a, *b, [](auto x, auto y, auto& z) {
-        return __builtin_add_overflow(x, y, &z);
-      });
+      return unwrapped(*a, *b,
+                       [](auto x, auto y, auto& z) { return __builtin_add_overflow(x, y, &z); });
     case Op::arith_subi:
       if (b == 0) return side(0, "x - 0");
       if (!a || !b || bits == 1) return std::nullopt;
-      return unwrapped(*a, *b, [](auto x, auto y, auto& z) {
-        return __builtin_sub_overflow(x, y, &z);
-      });
+      return unwrapped(*a, *b,
+                       [](auto x, auto y, auto& z) { return __builtin_sub_overflow(x, y, &z); });
     case Op::arith_muli:
       if (bits == 1) return std::nullopt;
       if (b == 1) return side(0, "x * 1");
@@ -137,9 +135,8 @@ struct Folder {
       if (b == 0) return side(1, "x * 0");
       if (a == 0) return side(0, "0 * x");
       if (!a || !b) return std::nullopt;
-      return unwrapped(*a, *b, [](auto x, auto y, auto& z) {
-        return __builtin_mul_overflow(x, y, &z);
-      });
+      return unwrapped(*a, *b,
+                       [](auto x, auto y, auto& z) { return __builtin_mul_overflow(x, y, &z); });
     case Op::arith_andi:
       if (a == -1) return side(1, "true and x");
       if (b == -1) return side(0, "x and true");

@@ -1,6 +1,6 @@
 // What a pure operation on integers, pointers and layouts is worth without computing it. In: one
-// operation; out: a value that is equal to its result in every launch, or why it was left. Invariant:
-// no floating-point operation is looked at; integer arithmetic that could wrap is left.
+// operation; out: a value that is equal to its result in every launch, or why it was left.
+// Invariant: no floating-point operation is looked at; integer arithmetic that could wrap is left.
 #pragma once
 
 #include "ttgir/ir.hpp"

@@ -128,9 +128,9 @@ std::optional<Access> access_of(const Operation& op) {
   }
 }
 
-class Hint {
+class Hints {
 public:
-  Hint(Work& work, std::vector<Wanted> loads, std::vector<Wanted> stores)
+  Hints(Work& work, std::vector<Wanted> loads, std::vector<Wanted> stores)
       : work_(work), loads_(std::move(loads)), stores_(std::move(stores)) {}
 
   void run() {
@@ -192,10 +192,10 @@ private:
     };
     one("evict", wanted.evict, kNoEviction);
     one("cache", wanted.cache, kNoCache);
-    work_.account.changed(
-        op, fmt::format("{} of %{}: {}{}{}", describe(op), wanted.argument, wanted.evict,
-                        wanted.evict.empty() || wanted.cache.empty() ? "" : ", ",
-                        wanted.cache.empty() ? "" : "cache " + wanted.cache));
+    work_.account.changed(op, fmt::format("{} of %{}: {}{}{}", describe(op), wanted.argument,
+                                          wanted.evict,
+                                          wanted.evict.empty() || wanted.cache.empty() ? "" : ", ",
+                                          wanted.cache.empty() ? "" : "cache " + wanted.cache));
   }
 
   void none_of(const std::vector<Wanted>& wanted, std::string_view what) {
@@ -208,17 +208,26 @@ private:
   std::vector<Wanted> loads_, stores_;
 };
 
-} // namespace
-
-Status hint(Work& work, const Json& options) {
+Status run(Work& work, const Json& options) {
   const auto function = ttgir::Function::of(work.function);
   HEBE_TRY(auto loads, wanted_from(*function, options, "loads", kLoadCaches));
   HEBE_TRY(auto stores, wanted_from(*function, options, "stores", kStoreCaches));
   if (loads.empty() && stores.empty())
     return refuse(RefusalCode::bad_spec, "hint: nothing is asked for",
                   "loads or stores = {argument = {evict = \"evict_last\"}}");
-  Hint(work, std::move(loads), std::move(stores)).run();
+  Hints(work, std::move(loads), std::move(stores)).run();
   return {};
+}
+
+} // namespace
+
+Pass hint() {
+  return {"hint",
+          "eviction priorities and cache modifiers, by argument",
+          {{"loads", "{argument = {evict = evict_first | evict_last | evict_normal}}, or cache = "
+                     "ca | cg | none"},
+           {"stores", "the same of stores; cache = wb | cg | cs | wt | none"}},
+          run};
 }
 
 } // namespace hebe::rewrite

@@ -3,8 +3,7 @@
 // exact, without any fact of the launch (in the IR only, where a select or a conversion of layouts
 // stood between a product and its sum: contraction.hpp); floating-point operations are neither
 // merged nor folded; a second run changes nothing.
-#include "rewrite/simplify.hpp"
-
+#include "rewrite/access_passes.hpp"
 #include "rewrite/fold.hpp"
 
 #include <fmt/format.h>
@@ -77,8 +76,8 @@ std::string key_of(const Operation& op) {
   auto key = fmt::format("{} {}", op.name, static_cast<const void*>(op.result().type));
   for (const Value* operand : op.operands) key += fmt::format(" {}", operand->id);
   for (const auto& attribute : op.attributes)
-    key += fmt::format(" {}={} {}", attribute.name, attribute.text,
-                       static_cast<int>(attribute.place));
+    key +=
+        fmt::format(" {}={} {}", attribute.name, attribute.text, static_cast<int>(attribute.place));
   return key;
 }
 
@@ -87,7 +86,8 @@ public:
   explicit Simplifier(Work& work) : work_(work) {}
 
   void run() {
-    while (round()) {}
+    while (round()) {
+    }
     for (const auto& [op, why] : refused_) work_.account.refuse(*op, why);
   }
 
@@ -142,8 +142,7 @@ private:
     if (const auto folded = fold(work_.module, op, uses_)) {
       if (folded->contracts) work_.account.at_best(Exactness::exact_in_ir);
       if (folded->value)
-        return replace(op, *folded->value,
-                       fmt::format("{}: {}", describe(op), folded->why));
+        return replace(op, *folded->value, fmt::format("{}: {}", describe(op), folded->why));
       refused_.emplace_back(&op, folded->why);
     }
     if (!mergeable(op)) return false;
@@ -204,18 +203,23 @@ private:
 
   Work& work_;
   bool changed_ = false;
-  std::vector<std::uint32_t> uses_;                     ///< by value
-  std::unordered_map<const Value*, Value*> replaced_;   ///< in this round
-  std::unordered_map<std::string, Value*> available_;   ///< what dominates here
-  std::vector<std::string> scope_;                      ///< keys of available_, as they came
+  std::vector<std::uint32_t> uses_;                   ///< by value
+  std::unordered_map<const Value*, Value*> replaced_; ///< in this round
+  std::unordered_map<std::string, Value*> available_; ///< what dominates here
+  std::vector<std::string> scope_;                    ///< keys of available_, as they came
   std::vector<std::pair<Operation*, std::string>> refused_;
 };
 
-} // namespace
-
-Status simplify(Work& work, const Json& /*options*/) {
+Status run(Work& work, const Json& /*options*/) {
   Simplifier(work).run();
   return {};
+}
+
+} // namespace
+
+Pass simplify() {
+  return {
+      "simplify", "layouts, addresses and constants, folded and merged; dead ones gone", {}, run};
 }
 
 } // namespace hebe::rewrite

@@ -15,12 +15,11 @@ const std::string kMask =
     "    %pp = tt.addptr %ps, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>\n"
     "    %qs = tt.splat %q : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>\n"
     "    %qp = tt.addptr %qs, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>\n";
-const std::string kCopy =
-    function(kParameters, kMask +
-                              "    %x = tt.load %pp, %m, %c cacheModifier = cg evictionPolicy = "
-                              "evict_first {isVolatile = true} : tensor<64x!tt.ptr<f32>>\n"
-                              "    tt.store %qp, %x, %m evictionPolicy = evict_last : "
-                              "tensor<64x!tt.ptr<f32>>\n");
+const std::string kCopy = function(
+    kParameters, kMask + "    %x = tt.load %pp, %m, %c cacheModifier = cg evictionPolicy = "
+                         "evict_first {isVolatile = true} : tensor<64x!tt.ptr<f32>>\n"
+                         "    tt.store %qp, %x, %m evictionPolicy = evict_last : "
+                         "tensor<64x!tt.ptr<f32>>\n");
 constexpr const char* kPass = R"(["drop-masks"])";
 
 TEST(DropMasks, a_mask_that_is_all_true_goes_with_its_other) {
@@ -91,11 +90,11 @@ TEST(DropMasks, in_a_loop_the_mask_goes_where_every_trip_is_whole) {
 }
 
 TEST(DropMasks, a_mask_of_the_programs_number_rests_on_the_grid) {
-  const auto text = function("%p: !tt.ptr<f32>, %n: i32",
-                             "    %i = tt.get_program_id x : i32\n"
-                             "    %m = arith.cmpi slt, %i, %n : i32\n"
-                             "    %x = tt.load %p, %m : !tt.ptr<f32>\n"
-                             "    tt.store %p, %x, %m : !tt.ptr<f32>\n");
+  const auto text =
+      function("%p: !tt.ptr<f32>, %n: i32", "    %i = tt.get_program_id x : i32\n"
+                                            "    %m = arith.cmpi slt, %i, %n : i32\n"
+                                            "    %x = tt.load %p, %m : !tt.ptr<f32>\n"
+                                            "    tt.store %p, %x, %m : !tt.ptr<f32>\n");
   EXPECT_EQ(why(rewritten(text, kPass, facts_of({{"n", 4}}))),
             "its mask %m is not known: no fact says the grid");
   EXPECT_EQ(rewritten(text, kPass, facts_of({{"n", 4}}, {5, 1, 1})).ttgir, text);
@@ -121,12 +120,12 @@ TEST(DropMasks, an_atomics_mask_goes_and_its_result_stays) {
 }
 
 TEST(DropMasks, a_conjunction_becomes_the_side_that_decides) {
-  const auto text = function(
-      kParameters, kMask + "    %t = tt.splat %k : i32 -> tensor<64xi32>\n"
-                           "    %m2 = arith.cmpi slt, %r, %t : tensor<64xi32>\n"
-                           "    %both = arith.andi %m, %m2 : tensor<64xi1>\n"
-                           "    %x = tt.load %pp, %both, %c : tensor<64x!tt.ptr<f32>>\n"
-                           "    tt.store %qp, %x : tensor<64x!tt.ptr<f32>>\n");
+  const auto text =
+      function(kParameters, kMask + "    %t = tt.splat %k : i32 -> tensor<64xi32>\n"
+                                    "    %m2 = arith.cmpi slt, %r, %t : tensor<64xi32>\n"
+                                    "    %both = arith.andi %m, %m2 : tensor<64xi1>\n"
+                                    "    %x = tt.load %pp, %both, %c : tensor<64x!tt.ptr<f32>>\n"
+                                    "    tt.store %qp, %x : tensor<64x!tt.ptr<f32>>\n");
   for (const auto& [known, left] : {std::pair{"n", "%m2"}, {"k", "%m"}}) {
     const auto made = rewritten(text, kPass, facts_of({{known, 64}}));
     EXPECT_EQ(count(made.ttgir, std::string("tt.load %pp, ") + left + ", %c"), 1U) << made.ttgir;
@@ -151,8 +150,7 @@ std::string select_kernel(const std::string& value) {
 }
 
 TEST(DropMasks, a_select_becomes_the_side_that_it_always_gives) {
-  const auto text =
-      select_kernel("    %v = tt.load %pp, %m, %c : tensor<64x!tt.ptr<f32>>\n");
+  const auto text = select_kernel("    %v = tt.load %pp, %m, %c : tensor<64x!tt.ptr<f32>>\n");
   const auto taken = rewritten(text, kPass, facts_of({{"n", 64}}));
   EXPECT_EQ(count(taken.ttgir, "arith.addf %v, %c"), 1U) << taken.ttgir;
   EXPECT_EQ(taken.account.exactness, Exactness::exact);
@@ -172,8 +170,7 @@ TEST(DropMasks, a_select_between_a_product_and_its_sum_is_exact_in_the_ir_only) 
 
 TEST(DropMasks, a_pipelined_copys_mask_goes) {
   const auto text = dump("softmax.ttgir");
-  const auto made =
-      rewritten(text, kPass, facts_of({{"n_rows", 8}, {"n_cols", 1024}}, {4, 1, 1}));
+  const auto made = rewritten(text, kPass, facts_of({{"n_rows", 8}, {"n_cols", 1024}}, {4, 1, 1}));
   EXPECT_LT(count(made.ttgir, "mask %"), count(text, "mask %"));
 }
 

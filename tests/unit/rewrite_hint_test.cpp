@@ -28,8 +28,7 @@ TEST(Hint, loads_and_stores_of_an_argument_get_what_is_asked) {
 TEST(Hint, a_hint_can_be_taken_away_and_exchanged) {
   const auto text = kernel("    %x = tt.load %p evictionPolicy = evict_last : !tt.ptr<f32>\n"
                            "    tt.store %q, %x cacheModifier = wt : !tt.ptr<f32>\n");
-  const auto made = rewritten(
-      text, R"([{"pass": "hint", "loads": {"p": {"evict": "evict_normal"}},
+  const auto made = rewritten(text, R"([{"pass": "hint", "loads": {"p": {"evict": "evict_normal"}},
                  "stores": {"q": {"cache": "none", "evict": "evict_last"}}}])");
   EXPECT_EQ(count(made.ttgir, "tt.load %p : !tt.ptr<f32>\n"), 1U) << made.ttgir;
   EXPECT_EQ(count(made.ttgir, "tt.store %q, %x evictionPolicy = evict_last : "), 1U);

@@ -41,13 +41,12 @@ TEST(Simplify, identities_of_integers) {
 }
 
 TEST(Simplify, what_is_no_identity_stays) {
-  for (const char* body :
-       {"    %o = arith.constant 1 : i32\n    %r = arith.addi %n, %o : i32\n",
-        "    %z = arith.constant 0 : i32\n    %r = arith.subi %z, %n : i32\n",
-        "    %z = arith.constant 0 : i32\n    %r = arith.divsi %z, %n : i32\n",
-        "    %z = arith.constant 2 : i32\n    %r = arith.muli %n, %z : i32\n",
-        "    %o = arith.constant 1 : i32\n    %r = arith.andi %n, %o : i32\n",
-        "    %r = arith.select %t, %n, %k : i32\n"})
+  for (const char* body : {"    %o = arith.constant 1 : i32\n    %r = arith.addi %n, %o : i32\n",
+                           "    %z = arith.constant 0 : i32\n    %r = arith.subi %z, %n : i32\n",
+                           "    %z = arith.constant 0 : i32\n    %r = arith.divsi %z, %n : i32\n",
+                           "    %z = arith.constant 2 : i32\n    %r = arith.muli %n, %z : i32\n",
+                           "    %o = arith.constant 1 : i32\n    %r = arith.andi %n, %o : i32\n",
+                           "    %r = arith.select %t, %n, %k : i32\n"})
     EXPECT_EQ(left_of_i32(body), body + stored("%r"));
 }
 
@@ -80,23 +79,27 @@ TEST(Simplify, comparisons_and_casts_of_constants_know_their_width_and_sign) {
       {"sle", "-3", "-3", "1"}, {"ugt", "1", "-1", "0"},
   };
   for (const auto& [predicate, a, b, value] : table) {
-    const auto left = left_of_i32(
-        std::string("    %a = arith.constant ") + a + " : i8\n    %b = arith.constant " + b +
-        " : i8\n    %c = arith.cmpi " + predicate +
-        ", %a, %b : i8\n    %r = arith.extui %c : i1 to i32\n");
+    const auto left =
+        left_of_i32(std::string("    %a = arith.constant ") + a +
+                    " : i8\n    %b = arith.constant " + b + " : i8\n    %c = arith.cmpi " +
+                    predicate + ", %a, %b : i8\n    %r = arith.extui %c : i1 to i32\n");
     EXPECT_EQ(count(left, std::string("arith.constant ") + value + " : i32\n"), 1U)
         << predicate << " " << left;
   }
-  EXPECT_EQ(count(left_of_i32("    %c = arith.constant true\n    %r = arith.extsi %c : i1 to i32\n"),
-                  "arith.constant -1 : i32"),
-            1U)
-      << "true is -1 with a sign";
-  EXPECT_EQ(count(left_of_i32("    %c = arith.constant -1 : i8\n    %r = arith.extui %c : i8 to i32\n"),
-                  "arith.constant 255 : i32"),
-            1U);
   EXPECT_EQ(
-      count(left_of_i32("    %c = arith.constant 4294967297 : i64\n    %r = arith.trunci %c : i64 to i32\n"),
-            "arith.constant 1 : i32"),
+      count(left_of_i32("    %c = arith.constant true\n    %r = arith.extsi %c : i1 to i32\n"),
+            "arith.constant -1 : i32"),
+      1U)
+      << "true is -1 with a sign";
+  EXPECT_EQ(
+      count(left_of_i32("    %c = arith.constant -1 : i8\n    %r = arith.extui %c : i8 to i32\n"),
+            "arith.constant 255 : i32"),
+      1U);
+  EXPECT_EQ(
+      count(
+          left_of_i32(
+              "    %c = arith.constant 4294967297 : i64\n    %r = arith.trunci %c : i64 to i32\n"),
+          "arith.constant 1 : i32"),
       1U);
   EXPECT_EQ(count(left_of("    %a = arith.constant true\n    %b = arith.constant false\n"
                           "    %c = arith.cmpi slt, %a, %b : i1\n"
@@ -197,8 +200,8 @@ TEST(Simplify, a_value_with_a_note_is_left) {
 
 std::string addresses(const std::string& first, const std::string& second,
                       const std::string& type = "i32") {
-  return "    %a = arith.constant " + first + " : " + type + "\n    %b = arith.constant " +
-         second + " : " + type + "\n    %x = tt.addptr %l, %a : !tt.ptr<i32>, " + type +
+  return "    %a = arith.constant " + first + " : " + type + "\n    %b = arith.constant " + second +
+         " : " + type + "\n    %x = tt.addptr %l, %a : !tt.ptr<i32>, " + type +
          "\n    %y = tt.addptr %x, %b : !tt.ptr<i32>, " + type +
          "\n    tt.store %y, %n : !tt.ptr<i32>\n";
 }
@@ -274,15 +277,15 @@ TEST(Simplify, a_chain_of_layouts_is_one_conversion) {
 }
 
 TEST(Simplify, a_chain_whose_middle_is_used_stays) {
-  const auto text = layouts(
-      std::string(kLoad) + kThere +
-      "    %z = ttg.convert_layout %y : tensor<64xf32, #b> -> tensor<64xf32, #c>\n"
-      "    tt.store %q, %z : tensor<64x!tt.ptr<f32>, #c>\n"
-      "    %r = \"tt.reduce\"(%y) <{axis = 0 : i32}> ({\n    ^bb0(%i: f32, %j: f32):\n"
-      "      %k = arith.addf %i, %j : f32\n      tt.reduce.return %k : f32\n"
-      "    }) : (tensor<64xf32, #b>) -> f32\n"
-      "    %rs = tt.splat %r : f32 -> tensor<64xf32, #c>\n"
-      "    tt.store %q, %rs : tensor<64x!tt.ptr<f32>, #c>\n");
+  const auto text =
+      layouts(std::string(kLoad) + kThere +
+              "    %z = ttg.convert_layout %y : tensor<64xf32, #b> -> tensor<64xf32, #c>\n"
+              "    tt.store %q, %z : tensor<64x!tt.ptr<f32>, #c>\n"
+              "    %r = \"tt.reduce\"(%y) <{axis = 0 : i32}> ({\n    ^bb0(%i: f32, %j: f32):\n"
+              "      %k = arith.addf %i, %j : f32\n      tt.reduce.return %k : f32\n"
+              "    }) : (tensor<64xf32, #b>) -> f32\n"
+              "    %rs = tt.splat %r : f32 -> tensor<64xf32, #c>\n"
+              "    tt.store %q, %rs : tensor<64x!tt.ptr<f32>, #c>\n");
   const auto made = rewritten(text, kPass);
   EXPECT_EQ(made.ttgir, text);
   EXPECT_EQ(why(made), "the layout between is used elsewhere too");
@@ -297,11 +300,10 @@ TEST(Simplify, constants_and_splats_are_made_in_the_layout_that_is_asked) {
               "    %w = ttg.convert_layout %v : tensor<64xf32, #a> -> tensor<64xf32, #c>\n"
               "    tt.store %q, %w : tensor<64x!tt.ptr<f32>, #c>\n"),
       kPass);
-  EXPECT_EQ(made.ttgir,
-            layouts("    %y = arith.constant dense<0xFF800000> : tensor<64xf32, #c>\n"
-                    "    tt.store %q, %y : tensor<64x!tt.ptr<f32>, #c>\n"
-                    "    %w = tt.splat %s : f32 -> tensor<64xf32, #c>\n"
-                    "    tt.store %q, %w : tensor<64x!tt.ptr<f32>, #c>\n"));
+  EXPECT_EQ(made.ttgir, layouts("    %y = arith.constant dense<0xFF800000> : tensor<64xf32, #c>\n"
+                                "    tt.store %q, %y : tensor<64x!tt.ptr<f32>, #c>\n"
+                                "    %w = tt.splat %s : f32 -> tensor<64xf32, #c>\n"
+                                "    tt.store %q, %w : tensor<64x!tt.ptr<f32>, #c>\n"));
 }
 
 TEST(Simplify, a_constant_of_many_values_keeps_its_layout) {
@@ -317,16 +319,16 @@ TEST(Simplify, a_constant_of_many_values_keeps_its_layout) {
 }
 
 TEST(Simplify, combiners_of_reductions_are_not_touched) {
-  const auto text = layouts(
-      std::string(kLoad) +
-      "    %o = arith.constant 1.000000e+00 : f32\n"
-      "    %r = \"tt.reduce\"(%x) <{axis = 0 : i32}> ({\n    ^bb0(%i: f32, %j: f32):\n"
-      "      %e = arith.constant 1.000000e+00 : f32\n"
-      "      %k = arith.addf %i, %e : f32\n      tt.reduce.return %k : f32\n"
-      "    }) : (tensor<64xf32, #a>) -> f32\n"
-      "    %v = arith.addf %r, %o : f32\n"
-      "    %rs = tt.splat %v : f32 -> tensor<64xf32, #c>\n"
-      "    tt.store %q, %rs : tensor<64x!tt.ptr<f32>, #c>\n");
+  const auto text =
+      layouts(std::string(kLoad) +
+              "    %o = arith.constant 1.000000e+00 : f32\n"
+              "    %r = \"tt.reduce\"(%x) <{axis = 0 : i32}> ({\n    ^bb0(%i: f32, %j: f32):\n"
+              "      %e = arith.constant 1.000000e+00 : f32\n"
+              "      %k = arith.addf %i, %e : f32\n      tt.reduce.return %k : f32\n"
+              "    }) : (tensor<64xf32, #a>) -> f32\n"
+              "    %v = arith.addf %r, %o : f32\n"
+              "    %rs = tt.splat %v : f32 -> tensor<64xf32, #c>\n"
+              "    tt.store %q, %rs : tensor<64x!tt.ptr<f32>, #c>\n");
   EXPECT_EQ(rewritten(text, kPass).ttgir, text);
 }
 

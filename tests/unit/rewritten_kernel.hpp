@@ -1,5 +1,6 @@
-// A pass on a kernel in a test: its text, options and facts. In: TTGIR text; out: the rewritten text
-// and its account. Invariant: what a pass leaves must be read and verified again, or the test fails.
+// A pass on a kernel in a test: its text, options and facts. In: TTGIR text; out: the rewritten
+// text and its account. Invariant: what a pass leaves must be read and verified again, or the test
+// fails.
 #pragma once
 
 #include "interpreted_kernel.hpp"
