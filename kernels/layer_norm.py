@@ -46,9 +46,7 @@ def layer_norm_kernel(x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, n, eps, BL
 def case(m: int = 2048, n: int = 8192, dtype: str = "fp16", block: int = 0, num_warps: int = 0,
          eps: float = 1e-5) -> Case:
     """Forward. block 0: the row, but at most 64 KiB of it; num_warps 0: one for 256 elements of a block, at most 8."""
-    block, num_warps = launch_of(n, dtype, block, num_warps)
-    if not eps >= 0:
-        raise CaseError(f"eps: {eps} is negative")
+    block, num_warps = launch_of(n, dtype, block, num_warps, eps)
 
     def reference(inputs):
         x = inputs["x_ptr"].astype(np.float64)
@@ -87,12 +85,14 @@ def case(m: int = 2048, n: int = 8192, dtype: str = "fp16", block: int = 0, num_
     )
 
 
-def launch_of(n: int, dtype: str, block: int, num_warps: int) -> tuple[int, int]:
+def launch_of(n: int, dtype: str, block: int = 0, num_warps: int = 0, eps: float = 0.0) -> tuple[int, int]:
     """The block and the warps of a row of n elements, with 0 resolved."""
     if dtype not in ROUNDING:
         raise CaseError(f"dtype: {dtype!r} is not one of {', '.join(ROUNDING)}")
     if n < 1:
         raise CaseError(f"n: {n} is not positive")
+    if eps < 0:
+        raise CaseError(f"eps: {eps} is negative")
     if block < 0 or block & (block - 1):
         raise CaseError(f"block: {block} is neither 0 nor a power of two")
     block = block or min(65536 // DTYPE_BYTES[dtype], triton.next_power_of_2(n))

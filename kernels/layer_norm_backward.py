@@ -98,7 +98,10 @@ def dx(m: int = 2048, n: int = 8192, dtype: str = "fp16", block: int = 0, num_wa
 def dwdb(m: int = 2048, n: int = 8192, dtype: str = "fp16", groups: int = 8, rows: int = 32, columns: int = 64,
          num_warps: int = 4) -> Case:
     """dw = sum of dy x^ and db = sum of dy over each group of rows, x^ = (x - mean) * rstd, in tiles of rows x columns."""
-    launch_of(n, dtype, 0, 0)
+    launch_of(n, dtype)
+    for name, size in {"rows": rows, "columns": columns}.items():
+        if size < 1 or size & (size - 1):
+            raise CaseError(f"{name}: {size} is not a power of two")
     if not 1 <= groups <= m:
         raise CaseError(f"groups: {groups} is outside 1 to m = {m}")
     group = triton.cdiv(m, groups)

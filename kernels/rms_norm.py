@@ -34,7 +34,7 @@ def rms_norm_kernel(x_ptr, y_ptr, w_ptr, rstd_ptr, n, eps, BLOCK: tl.constexpr):
 def case(m: int = 4096, n: int = 8192, dtype: str = "bf16", block: int = 0, num_warps: int = 0,
          eps: float = 1e-6) -> Case:
     """Forward; block and num_warps as in layer-norm."""
-    block, num_warps = launch_of(n, dtype, block, num_warps)
+    block, num_warps = launch_of(n, dtype, block, num_warps, eps)
 
     def reference(inputs):
         x = inputs["x_ptr"].astype(np.float64)

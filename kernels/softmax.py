@@ -50,10 +50,9 @@ def multi_block_softmax_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 def case(m: int = 8192, n: int = 4096, dtype: str = "fp32", num_warps: int = 8) -> Case:
     """A row at once, in a block of the next power of two."""
-    block = triton.next_power_of_2(n)
     if not 1 <= n <= WIDEST:
         raise CaseError(f"n: {n} is outside 1 to {WIDEST}, what one block holds; use multi_block")
-    return _case("softmax", softmax_kernel, 1, m, n, dtype, block, num_warps)
+    return _case("softmax", softmax_kernel, 1, m, n, dtype, triton.next_power_of_2(n), num_warps)
 
 
 def multi_block(m: int = 2048, n: int = 32768, dtype: str = "fp32", block: int = 4096, num_warps: int = 8) -> Case:
@@ -66,6 +65,8 @@ def multi_block(m: int = 2048, n: int = 32768, dtype: str = "fp32", block: int =
 def _case(name, kernel, exponentials, m, n, dtype, block, num_warps) -> Case:
     if dtype not in ROUNDING:
         raise CaseError(f"dtype: {dtype!r} is not one of {', '.join(ROUNDING)}")
+    if block < 1 or block & (block - 1):
+        raise CaseError(f"block: {block} is not a power of two")
 
     def reference(inputs):
         y = inputs["x_ptr"].astype(np.float64)
