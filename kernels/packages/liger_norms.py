@@ -1,6 +1,6 @@
 """Normalisations of the package liger-kernel 0.8.5, forward, launched as the package does it for one NVIDIA GPU.
 
-A row is one block of the next power of two, at most 65536 elements; only the group norm goes in blocks, twice.
+A row is one block of the next power of two, at most 65536 elements, and stays in registers.
 """
 
 import triton
@@ -21,7 +21,7 @@ def launch_of(n: int) -> tuple[int, int]:
 
 
 def layer_norm(m: int = 2048, n: int = 8192, dtype: str = "fp16", eps: float = 1e-6) -> Case:
-    """y = (x - mean) * rstd * w + b; the row in registers."""
+    """y = (x - mean) * rstd * w + b."""
     check(dtype, m=m, n=n)
     block, num_warps = launch_of(n)
 
@@ -55,7 +55,7 @@ def layer_norm(m: int = 2048, n: int = 8192, dtype: str = "fp16", eps: float = 1
 
 
 def rms_norm(m: int = 4096, n: int = 8192, dtype: str = "bf16", eps: float = 1e-6) -> Case:
-    """y = x * rstd * w in the package's default casting mode, Llama's; the row in registers."""
+    """y = x * rstd * w in the package's default casting mode, Llama's."""
     check(dtype, m=m, n=n)
     block, num_warps = launch_of(n)
     if block <= 256 and m >= 4096 * 8:
@@ -120,47 +120,4 @@ def fused_add_rms_norm(m: int = 4096, n: int = 8192, dtype: str = "bf16", eps: f
         work=Work(bytes_read=(2 * m * n + n) * DTYPE_BYTES[dtype],
                   bytes_written=2 * m * n * DTYPE_BYTES[dtype] + 4 * m,
                   operations={"fp32_add": 2 * m * n, "fp32_mul": 3 * m * n, "fp32_div": m, "fp32_sqrt": m}),
-    )
-
-
-def group_norm(batch: int = 32, groups: int = 32, channels: int = 512, size: int = 4096, eps: float = 1e-6,
-               block: int = 0) -> Case:
-    """fp32, (batch, channels, size); a group's elements in two loops that both read x. block 0: the package's, 65536 or
-    the group."""
-    check("fp32", batch=batch, groups=groups, channels=channels, size=size)
-    if channels % groups:
-        raise CaseError(f"channels: {channels} is not a multiple of groups = {groups}")
-    each = channels // groups
-    n, elements = each * size, batch * channels * size
-    block = block or min(WIDEST, triton.next_power_of_2(n))
-
-    def reference(inputs):
-        x, w, b = wide(inputs, "X_ptr", "W_ptr", "B_ptr")
-        mean, rstd = moments(x, eps)
-        y = ((x - mean) * rstd).reshape(batch, channels, size) * w[:, None] + b[:, None]
-        return fp32(Y_ptr=y.reshape(x.shape), Mean_ptr=mean[..., 0], RSTD_ptr=rstd[..., 0])
-
-    return Case(
-        name="liger_group_norm",
-        description=f"liger-kernel's group norm, fp32, batch {batch}, {groups} groups of {each} x {size}, blocks of {block}",
-        kernel=PackageKernel("liger_kernel.ops.group_norm", "_group_norm_forward_kernel",
-                             sha256="2a1901b6fadcd3834102154482285eeba334955651ca2c9358fe03836f923c3b"),
-        arguments={
-            "Y_ptr": Buffer((batch, groups, n), "fp32", "out"), "Y_row_stride": Scalar(groups * n), "Y_col_stride": Scalar(n),
-            "X_ptr": Buffer((batch, groups, n), "fp32", "in", Normal(0.5, 1.5, seed=1)),
-            "X_row_stride": Scalar(groups * n), "X_col_stride": Scalar(n),
-            "Mean_ptr": Buffer((batch, groups), "fp32", "out"),
-            "Mean_row_stride": Scalar(groups), "Mean_col_stride": Scalar(1),
-            "RSTD_ptr": Buffer((batch, groups), "fp32", "out"),
-            "RSTD_row_stride": Scalar(groups), "RSTD_col_stride": Scalar(1),
-            "W_ptr": Buffer((channels,), "fp32", "in", Uniform(0.5, 1.5, seed=2)),
-            "B_ptr": Buffer((channels,), "fp32", "in", Uniform(-1.0, 1.0, seed=3)),
-            "hidden_size": Scalar(n), "channels_per_group": Scalar(each), "eps": Scalar(eps),
-        },
-        constexprs={"BLOCK_SIZE": block},
-        grid=(batch, groups, 1),
-        tolerance=tolerance("fp32", atol=1e-5, rtol=1e-5),  # variance as a difference of means of size 2
-        reference=reference,
-        work=Work(bytes_read=4 * elements + 8 * channels, bytes_written=4 * elements + 8 * batch * groups,
-                  operations={"fp32_add": 4 * elements, "fp32_mul": 3 * elements}),
     )

@@ -1,7 +1,7 @@
 """Softmax, sparsemax and a gated unit of the package liger-kernel 0.8.5, launched as the package does it.
 
-The two backward kernels go over a row's blocks in two loops that both read their inputs. The package itself always
-takes a block that holds the row, so its loops run once; `block` makes them run more often.
+sparsemax_backward goes over a row's blocks in two loops that both read its inputs. The package itself always takes a
+block that holds the row, so its loops run once; `block` makes them run more often.
 """
 
 import numpy as np
@@ -37,37 +37,6 @@ def softmax(m: int = 8192, n: int = 4096) -> Case:
         reference=reference,
         work=Work(bytes_read=4 * m * n, bytes_written=4 * m * n,
                   operations={"fp32_max": m * n, "fp32_add": 2 * m * n, "fp32_exp": m * n, "fp32_div": m * n}),
-    )
-
-
-def softmax_backward(m: int = 2048, n: int = 32768, block: int = 4096, num_warps: int = 16) -> Case:
-    """fp32; dx = y (dy - sum of y dy), y and dy read in two loops. The package never makes rows so long that it takes
-    this kernel, so block and num_warps are ours."""
-    check("fp32", m=m, n=n)
-    check_block("block", block)
-
-    def reference(inputs):
-        dy, y = wide(inputs, "dy_ptr", "y_ptr")
-        return fp32(dx_ptr=y * (dy - (y * dy).sum(axis=1, keepdims=True)))
-
-    return Case(
-        name="liger_softmax_backward",
-        description=f"liger-kernel's softmax, backward, {m} rows of {n} fp32 elements, blocks of {block}",
-        kernel=PackageKernel("liger_kernel.ops.softmax", "_softmax_multi_block_backward_kernel",
-                             sha256="244839b2f900329f3a67b5771faae9b4ef7514d1c6fb83766ba0da0d26ba7bf9"),
-        arguments={
-            "dy_ptr": Buffer((m, n), "fp32", "in", Normal(0.0, 1.0, seed=1)), "dy_stride": Scalar(n),
-            "y_ptr": Buffer((m, n), "fp32", "in", Uniform(0.0, 2.0 / n, seed=2)), "y_stride": Scalar(n),  # rows sum to 1
-            "dx_ptr": Buffer((m, n), "fp32", "out"), "dx_stride": Scalar(n),
-            "n_cols": Scalar(n),
-        },
-        constexprs={"BLOCK_SIZE": block},
-        grid=(m, 1, 1),
-        options={"num_warps": num_warps},
-        tolerance=tolerance("fp32", atol=4e-6 / n),
-        reference=reference,
-        work=Work(bytes_read=8 * m * n, bytes_written=4 * m * n,
-                  operations={"fp32_add": 2 * m * n, "fp32_mul": 2 * m * n}),
     )
 
 
