@@ -1,4 +1,4 @@
-"""Normalisations of the package flag-gems 5.0.2 for long rows (more than 4096 elements), launched as the package does it.
+"""Normalisations of the package flag-gems 5.0.2 for rows of more than 4096 elements, launched as the package does it.
 
 All of them go over a row twice, the second time from its end: for the moments, then for y. The tile and the warps are
 the package's autotuner's choice from 1024 to 8192 and 4, 8, 16; the defaults here are ours.

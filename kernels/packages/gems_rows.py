@@ -56,7 +56,7 @@ def softmax_non_inner(m: int = 16, n: int = 4096, k: int = 1024, processors: int
 
     return Case(
         name="gems_softmax_non_inner",
-        description=f"flag-gems' softmax over the middle of {m} x {n} x {k} fp32 elements, tiles of {high_tile} x {wide_tile}",
+        description=f"flag-gems' softmax over the middle of {m} x {n} x {k} fp32, tiles of {high_tile} x {wide_tile}",
         kernel=PackageKernel("flag_gems.ops.softmax", "softmax_kernel_non_inner",
                              sha256="ddcb1a2473a11a68e32665c2c67ac1d7c1c1b3b811be7076b063ebb187f6bfea"),
         arguments={

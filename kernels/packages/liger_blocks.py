@@ -55,7 +55,7 @@ def group_norm(batch: int = 32, groups: int = 32, channels: int = 512, size: int
 
 
 def cross_entropy(m: int = 4096, n: int = 32000, dtype: str = "bf16", smoothing: float = 0.1, block: int = 0) -> Case:
-    """Every row's share of the mean loss; as in evaluation, without gradients. block 0: the package's, at most 32768."""
+    """Every row's share of the mean loss, without gradients. block 0: the package's, a row but at most 32768."""
     check(dtype, m=m, n=n)
     block = block or min(32768, triton.next_power_of_2(n))
     check_block("block", block)

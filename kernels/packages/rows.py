@@ -50,6 +50,18 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return made
 
 
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """softmax(scale q k^T) v and the scores' log_sum_exp, one head of (batch, heads, length, size) at a time."""
+    out, lse = np.empty(q.shape), np.empty(q.shape[:-1])
+    hidden = np.triu(np.ones((q.shape[-2],) * 2, bool), 1) if causal else False
+    for head in np.ndindex(q.shape[:2]):
+        scores = scale * (q[head].astype(np.float64) @ k[head].astype(np.float64).T)
+        scores[hidden] = -np.inf
+        lse[head] = log_sum_exp(scores)[:, 0]
+        out[head] = np.exp(scores - lse[head][:, None]) @ v[head].astype(np.float64)
+    return out, lse
+
+
 def log_sum_exp(x: np.ndarray) -> np.ndarray:
     """Of every row, as a column."""
     peak = x.max(axis=-1, keepdims=True)
