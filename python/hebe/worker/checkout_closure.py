@@ -34,9 +34,9 @@ class _Statement:
     uses: set[str]
 
 
-def closure_of(text: str, kernel: str) -> ast.Module:
-    """The part of `text` that `kernel` needs; raises NoKernel."""
-    tree = _WithoutHostSide(kernel).visit(ast.parse(text))
+def closure_of(text: str, kernel: str, file: str = "<text>") -> ast.Module:
+    """The part of `text` that `kernel` needs; raises NoKernel, and SyntaxError with the name of the file."""
+    tree = _WithoutHostSide(kernel).visit(ast.parse(text, file))
     statements = [_Statement(node, *_names(node)) for node in tree.body]
     if not any(kernel in statement.binds for statement in statements):
         functions = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _is_jit(node)]
@@ -95,7 +95,8 @@ def _names(node: ast.stmt) -> tuple[set[str], set[str]]:
              if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()}
     uses = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
     for inner in _below(table):
-        uses |= {symbol.get_name() for symbol in inner.get_symbols() if symbol.is_global() and symbol.is_referenced()}
+        uses |= {symbol.get_name() for symbol in inner.get_symbols()
+                 if symbol.is_referenced() and (symbol.is_global() or inner.get_type() == "class")}
     return binds | set(_roots(node)), uses
 
 

@@ -41,6 +41,7 @@ class Prepared:
     case: Case
     values: dict[str, Any]  # the case function's parameters
     target: dict[str, Any]
+    backend: Any  # Triton's, for the target
     bound: Specialisation
     kernel_source: dict[str, Any] | None  # where a kernel that is not the case file's own comes from
     cache: Path
@@ -87,7 +88,7 @@ def prepared_case(path: str, function: str, given: dict[str, Any], target: dict[
             backend = _backend(target)
             options = check_options({**case.options, **overrides}, _options_class(backend), target["arch"])
             bound = specialise(case, kernel, freeze_override(options, cache), backend)
-            yield Prepared(loaded, case, values, target, bound, kernel_source, cache, ptxas["version"])
+            yield Prepared(loaded, case, values, target, backend, bound, kernel_source, cache, ptxas["version"])
 
 
 def forget_private_cache() -> None:
@@ -156,17 +157,19 @@ def run_compiler(prepared: Prepared, source: Any) -> Any:
             compiled.asm["cubin"]  # read now, while the folder is known to be there
             return compiled
     except OSError as error:
-        kind = _DISK_KINDS.get(error.errno)
-        if kind is None:
-            raise
-        raise Failure(kind, f"Triton's cache could not be written: {error.strerror}",
-                      where=str(prepared.cache)) from None
+        raise (disk_failure(error, prepared.cache) or error) from None
 
 
 _DISK_KINDS = {
     errno.ENOSPC: "no_space", errno.EDQUOT: "no_space",
     errno.EACCES: "no_permission", errno.EPERM: "no_permission", errno.EROFS: "no_permission",
 }
+
+
+def disk_failure(error: OSError, folder: Path) -> Failure | None:
+    """What a full or forbidden disk makes of an attempt to write below `folder`; None for every other error."""
+    kind = _DISK_KINDS.get(error.errno)
+    return kind and Failure(kind, f"Triton's cache could not be written: {error.strerror}", where=str(folder))
 
 
 def cache_key(prepared: Prepared) -> str:

@@ -56,8 +56,8 @@ class FolderImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         self.run(module, Path(module.__spec__.origin))
 
-    def run(self, module: types.ModuleType, file: Path, part: Callable[[str], ast.Module] | None = None) -> None:
-        """Execute `file`, or the `part` of its text that a function chooses, as `module`. Only the file's relative
+    def run(self, module: types.ModuleType, file: Path, part: Callable[[str, str], ast.Module] | None = None) -> None:
+        """Execute `file`, or the `part` of it that a function of its text and name chooses, as `module`. Only the file's relative
         name reaches the code object, and so Triton's locations."""
         name = file.relative_to(self.folder).as_posix()
         data = file.read_bytes()
@@ -66,7 +66,7 @@ class FolderImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         text = _decode(data, name)
         # No modification time: linecache.checkcache then leaves the entry alone, and inspect.getsource works.
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        exec(compile(part(text) if part else text, name, "exec", dont_inherit=True), module.__dict__)
+        exec(compile(part(text, name) if part else text, name, "exec", dont_inherit=True), module.__dict__)
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file that ran, by relative name."""

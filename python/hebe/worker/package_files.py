@@ -64,21 +64,25 @@ def distribution_of(package: str) -> tuple[str, str | None]:
     return package, None
 
 
-@contextlib.contextmanager
-def imported(module: str, file: Path, arch: int, scratch: Path) -> Iterator[tuple[types.ModuleType, PackageImporter]]:
-    """Import a package's module as for this compute capability; raises whatever its code raises."""
+def importer_for(module: str, file: Path, arch: int) -> PackageImporter:
+    """The importer of the module's package, with what it has imported for this compute capability before."""
     package, *below = module.split(".")
-    depth = len(below) + (file.name == "__init__.py")
     importer = _kept.pop((package, arch), None)
-    if importer is None or not importer.is_current():
-        importer = PackageImporter(file.parents[depth], package)
+    if importer is not None and importer.is_current():
+        return importer
+    return PackageImporter(file.parents[len(below) + (file.name == "__init__.py")], package)
+
+
+@contextlib.contextmanager
+def imported(importer: PackageImporter, module: str, arch: int, scratch: Path) -> Iterator[types.ModuleType]:
+    """Import a module of the package as for this compute capability; raises whatever its code raises."""
     # flag-gems would ask nvidia-smi whose device this is, and write into the home folder. open_case undoes this.
     os.environ.setdefault("GEMS_VENDOR", "nvidia")
     os.environ.setdefault("FLAGGEMS_CACHE_DIR", str(scratch / "flaggems"))
     with standing_in(arch), _in_place(importer):
         made, _ = stand_ins.import_until_computing(module)
-        _kept[package, arch] = importer
-        yield made, importer
+        _kept[importer.package, arch] = importer
+        yield made
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ the record of where it comes from. The file that defines the kernel must have th
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import hashlib
@@ -21,7 +22,7 @@ from typing import Any, Iterator
 from hebe.case import Case, CheckoutKernel, PackageKernel
 from hebe.worker import package_files, stand_ins
 from hebe.worker.checkout_closure import NoKernel, closure_of
-from hebe.worker.load_case import FolderImporter, LoadedCase, running_user_code
+from hebe.worker.load_case import FolderImporter, LoadedCase, local_line, running_user_code
 from hebe.worker.parameters import nearest
 from hebe.worker.protocol import Failure
 
@@ -61,17 +62,17 @@ def _of_package(loaded: LoadedCase, named: PackageKernel, arch: int, scratch: Pa
         raise Failure("toolchain_unavailable", f"Case.kernel: no package {package!r} in {sys.executable}; {advice}")
     distribution, version = package_files.distribution_of(package)
     digest = _check_digest(f"{named.module} of {distribution} {version}", file.read_bytes(), named)
+    importer = loaded.kernel_files = package_files.importer_for(named.module, file, arch)
     with contextlib.ExitStack() as stack:
-        with _importing(named.module):
-            module, importer = stack.enter_context(package_files.imported(named.module, file, arch, scratch))
-        loaded.kernel_files = importer
+        with _importing(named.module, importer):
+            module = stack.enter_context(package_files.imported(importer, named.module, arch, scratch))
         yield _kernel_in(module, named), {
             "kind": "package", "module": named.module, "name": named.name, "sha256": digest,
             "path": file.relative_to(importer.folder).as_posix(), "package": distribution, "version": version}
 
 
 @contextlib.contextmanager
-def _importing(module: str) -> Iterator[None]:
+def _importing(module: str, importer: FolderImporter) -> Iterator[None]:
     """Say of an import that fails which module of which package it was, and what is missing."""
     try:
         yield
@@ -81,7 +82,8 @@ def _importing(module: str) -> Iterator[None]:
                       f"installed; pip install {DISTRIBUTIONS.get(missing, missing)}") from error
     except BaseException as error:  # a package may raise anything, sys.exit included
         raise Failure("case_error", f"Case.kernel: importing {module} failed: {type(error).__name__}: {error}",
-                      traceback="".join(tracebacks.format_exception(error))) from error
+                      local_line(error, importer.sources),
+                      "".join(tracebacks.format_exception(error))) from error
 
 
 @contextlib.contextmanager
@@ -106,16 +108,16 @@ def _of_checkout(loaded: LoadedCase, named: CheckoutKernel, arch: int) -> Iterat
         sys.modules[module.__name__] = module
         try:
             with running_user_code(importer.sources, "case_error"):
-                importer.run(module, folder / named.path, lambda text: _closure_of(text, named))
+                importer.run(module, folder / named.path, lambda text, name: _closure_of(text, name, named))
             yield _kernel_in(module, named), {
                 "kind": "checkout", "path": named.path, "name": named.name, "sha256": digest}
         finally:
             del sys.modules[module.__name__]
 
 
-def _closure_of(text: str, named: CheckoutKernel) -> Any:
+def _closure_of(text: str, file: str, named: CheckoutKernel) -> ast.Module:
     try:
-        return closure_of(text, named.name)
+        return closure_of(text, named.name, file)
     except NoKernel as error:
         raise Failure("case_error", f"Case.kernel: {named.path} has no kernel {named.name!r}"
                       + nearest(named.name, error.args)) from None
