@@ -7,6 +7,7 @@ import inspect
 from hebe.worker import parameters, protocol, toolchain
 from hebe.worker.compile_case import compile_case
 from hebe.worker.load_case import open_case
+from hebe.worker.pipeline_probe import probe_pipeline as try_pipeline
 from hebe.worker.protocol import Failure, refuse_rest, take
 from hebe.worker.recompile import recompile_case
 from hebe.worker.reference import compute_reference
@@ -49,6 +50,14 @@ def recompile(params: dict) -> dict:
     return recompile_case(text, **request)
 
 
+def probe_pipeline(params: dict) -> dict:
+    """What Triton can dump, take back and compile again, tried on a case; "edited" is TTGIR of its own, or null."""
+    edited, request = take(params, "edited", str, default=None), _compile_request(params)
+    refuse_rest(params)
+    toolchain.require_triton()
+    return try_pipeline(edited, **request)
+
+
 def reference(params: dict) -> dict:
     """Run the case's reference on stored inputs and store its outputs."""
     request = {
@@ -89,4 +98,5 @@ def _target(target: dict) -> dict:
     return {"backend": backend, "arch": arch, "warp_size": warp_size}
 
 
-METHODS = {"hello": hello, "describe": describe, "compile": compile, "recompile": recompile, "reference": reference}
+METHODS = {"hello": hello, "describe": describe, "compile": compile, "recompile": recompile, "reference": reference,
+           "probe_pipeline": probe_pipeline}
