@@ -1,9 +1,9 @@
 // Masks that cut nothing. In: what is known of integers in a launch; out: accesses without a mask
 // that is all true, selects replaced by the side that they always give, conjunctions by the side
 // that decides. Invariant: exact (in the IR only, where a select stood between a product and its
-// sum: contraction.hpp): a lane that is masked in some launch that keeps the facts keeps its mask.
+// sum: products.hpp): a lane that is masked in some launch that keeps the facts keeps its mask.
 #include "rewrite/access_passes.hpp"
-#include "rewrite/contraction.hpp"
+#include "rewrite/products.hpp"
 #include "rewrite/known_values.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "rewrite/fold.hpp"
 
-#include "rewrite/contraction.hpp"
+#include "rewrite/products.hpp"
 #include "ttgir/view.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Folding, merging of equal pure operations, removal of dead ones, until nothing changes. In: a
 // kernel; out: the same kernel with fewer operations on integers, pointers and layouts. Invariant:
 // exact, without any fact of the launch (in the IR only, where a select or a conversion of layouts
-// stood between a product and its sum: contraction.hpp); floating-point operations are neither
+// stood between a product and its sum: products.hpp); floating-point operations are neither
 // merged nor folded; a second run changes nothing.
 #include "rewrite/access_passes.hpp"
 #include "rewrite/fold.hpp"

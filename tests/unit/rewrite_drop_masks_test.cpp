@@ -131,7 +131,8 @@ TEST(DropMasks, a_conjunction_becomes_the_side_that_decides) {
     EXPECT_EQ(count(made.ttgir, std::string("tt.load %pp, ") + left + ", %c"), 1U) << made.ttgir;
     EXPECT_EQ(count(made.ttgir, "arith.andi"), 0U);
   }
-  EXPECT_EQ(rewritten(text, kPass, facts_of({{"n", 63}})).ttgir, text);
+  for (const auto n : {0, 63}) // a side that is all false decides too, and is not the other side
+    EXPECT_EQ(rewritten(text, kPass, facts_of({{"n", n}})).ttgir, text) << n;
 }
 
 TEST(DropMasks, a_conjunction_of_wide_integers_is_no_mask) {
@@ -166,6 +167,11 @@ TEST(DropMasks, a_select_between_a_product_and_its_sum_is_exact_in_the_ir_only) 
   EXPECT_EQ(rewritten(text, kPass, facts_of({{"n", 64}})).account.exactness,
             Exactness::exact_in_ir);
   EXPECT_EQ(rewritten(text, kPass, facts_of({{"n", 63}})).account.exactness, Exactness::exact);
+  const auto negated = select_kernel("    %x = tt.load %pp, %m, %c : tensor<64x!tt.ptr<f32>>\n"
+                                     "    %w = arith.mulf %x, %x : tensor<64xf32>\n"
+                                     "    %v = arith.negf %w : tensor<64xf32>\n");
+  EXPECT_EQ(rewritten(negated, kPass, facts_of({{"n", 64}})).account.exactness,
+            Exactness::exact_in_ir);
 }
 
 TEST(DropMasks, a_pipelined_copys_mask_goes) {

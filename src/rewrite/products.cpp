@@ -1,4 +1,4 @@
-#include "rewrite/contraction.hpp"
+#include "rewrite/products.hpp"
 
 #include <unordered_set>
 #include <vector>
