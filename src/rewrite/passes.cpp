@@ -1,4 +1,5 @@
 // The table of passes. A pass is one file with one function, and one row here.
+#include "rewrite/loop_passes.hpp"
 #include "rewrite/pass.hpp"
 
 #include "rewrite/access_passes.hpp"
@@ -7,6 +8,7 @@ namespace hebe::rewrite {
 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
+      inline_single_trip_loops(), unroll_loops(), reuse_loads(), hoist_loads(), remove_dead(),
       drop_masks(),
       hint(),
       simplify(),
