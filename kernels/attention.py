@@ -78,7 +78,7 @@ def case(batch: int = 4, heads: int = 16, length: int = 2048, size: int = 128, c
     bytes_of_one = 2 * math.prod(whole)
     return Case(
         name="attention",
-        description=f"{'causal ' if causal else ''}attention forward, fp16, batch {batch}, {heads} heads, {length} x {size}",
+        description=f"attention{', causal' if causal else ''}, fp16, batch {batch}, {heads} heads, {length} x {size}",
         kernel=attention_kernel,
         arguments={
             # Scores of size 2: a few keys carry most of a query's weight, so that a wrong maximum or a lost key shows.

@@ -66,7 +66,7 @@ def layer_norm_dwdb_kernel(dw_ptr, db_ptr, dy_ptr, x_ptr, mean_ptr, rstd_ptr, m,
 
 
 def dx(m: int = 2048, n: int = 8192, dtype: str = "fp16", block: int = 0, num_warps: int = 0) -> Case:
-    """dx = rstd * (w dy - mean(w dy) - x^ mean(w dy x^)), x^ = (x - mean) * rstd; block and num_warps as in layer-norm."""
+    """dx = rstd * (w dy - mean(w dy) - x^ mean(w dy x^)), x^ = (x - mean) * rstd; block, num_warps as in layer-norm."""
     block, num_warps = launch_of(n, dtype, block, num_warps)
 
     def reference(inputs):
@@ -97,7 +97,7 @@ def dx(m: int = 2048, n: int = 8192, dtype: str = "fp16", block: int = 0, num_wa
 
 def dwdb(m: int = 2048, n: int = 8192, dtype: str = "fp16", groups: int = 8, rows: int = 32, columns: int = 64,
          num_warps: int = 4) -> Case:
-    """dw = sum of dy x^ and db = sum of dy over each group of rows, x^ = (x - mean) * rstd, in tiles of rows x columns."""
+    """dw = sum of dy x^ and db = sum of dy over each group of rows, in tiles of rows x columns."""
     launch_of(n, dtype)
     for name, size in {"rows": rows, "columns": columns}.items():
         if size < 1 or size & (size - 1):
