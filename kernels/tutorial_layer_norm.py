@@ -1,4 +1,4 @@
-"""The forward kernel of Triton's own layer norm tutorial, taken from a checkout of its sources (--triton-source DIR)."""
+"""The forward kernel of Triton's own layer norm tutorial, from a checkout of its sources (--triton-source DIR)."""
 
 import numpy as np
 import triton

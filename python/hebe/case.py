@@ -207,8 +207,8 @@ class Case:
                 around it are taken off
     arguments   parameter name -> Buffer, Scalar or None, for every parameter that is not a tl.constexpr
     constexprs  parameter name -> value, for every tl.constexpr parameter without a default
-    grid        one to three positive integers, or a function of the CompiledKernel that returns them (for a kernel whose
-                host code asks for its registers or shared memory)
+    grid        one to three positive integers, or a function of the CompiledKernel that returns them (for a kernel
+                whose host code asks for its registers or shared memory)
     options     Triton's compile options (num_warps, num_stages, ...)
     reference   {buffer name: numpy array} of the in and inout buffers -> the same for the out and inout buffers;
                 None means that there is no oracle

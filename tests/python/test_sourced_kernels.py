@@ -209,6 +209,7 @@ def test_a_packages_kernel_compiles_without_torch(packer, package, tmp_path):
     assert packer.compile(package()) | {"artifacts": None} == result | {"artifacts": None}
 
 
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed: it stays imported")
 def test_the_next_case_sees_neither_the_stand_ins_nor_the_package(packer, package, write_case):
     own = write_case(top="import importlib.util, sys\nfound = [name for name in ('torch', 'copy_package.scale') "
                          "if name in sys.modules]\nassert not found, found\n"
@@ -250,6 +251,17 @@ def test_a_missing_package_says_how_to_install_it(worker, tmp_path):
         case.write_text(CASE.format(kernel=f"PackageKernel({module!r}, 'k', {'0' * 64!r})"))
         error = worker.compile_error(case)
         assert error["kind"] in ("toolchain_unavailable", "case_error") and words in error["message"]
+
+
+def test_a_package_may_be_one_file(packer, tmp_path):
+    text = "import triton\nimport triton.language as tl\n" + KERNEL.replace("scaled(tl.load(x_ptr + i))", "0.0")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "one_file.py").write_text(text)
+    case = tmp_path / "case.py"
+    case.write_text(CASE.format(kernel=f"PackageKernel('one_file', 'copy_kernel', {pin(text)!r})"))
+    assert packer.compile(case)["provenance"]["kernel_source"]["path"] == "one_file.py"
+    case.write_text(CASE.format(kernel=f"PackageKernel('one_file.below', 'copy_kernel', {pin(text)!r})"))
+    assert "has no module one_file.below" in packer.compile_error(case)["message"]
 
 
 def test_what_else_a_package_needs_is_named(packer, package):

@@ -4,8 +4,8 @@ In: a file's text and a kernel's name. Out: the syntax tree of the kernel's defi
 that define the names which it uses, transitively, in their order and with their line numbers; nothing else. So a
 tutorial's driver queries, checks and benchmarks do not run. Kept are imports (only the names needed), functions,
 classes, assignments (also to an item or attribute of a needed name), and whole `if`, `try`, `with` and loop statements
-that bind a needed name. Not kept are plain calls, such as `table.append(...)`. A name that several statements bind keeps
-all of them.
+that bind a needed name. Not kept are plain calls, such as `table.append(...)`. A name that several statements bind
+keeps all of them.
 """
 
 from __future__ import annotations

@@ -64,9 +64,10 @@ def compile_case(**request: Any) -> dict[str, Any]:
         sass, nvdisasm = toolchain.disassemble(cubin)
         resources = resources_of(cubin, metadata.name, sass)
         grid = prepared.grid(resources, metadata)
+        launch = launch_of(prepared.case, prepared.values, prepared.target, prepared.bound, metadata, grid)
         texts = {stage: compiled.asm[stage] for stage in TEXT_STAGES}
         return {
-            "launch": jsonable(launch_of(prepared.case, prepared.values, prepared.target, prepared.bound, metadata, grid)),
+            "launch": jsonable(launch),
             "artifacts": artifacts_of(prepared.loaded.data, texts, cubin, sass),
             "provenance": jsonable(provenance_of(prepared, metadata._asdict(), nvdisasm)),
             "resources": resources,

@@ -14,8 +14,9 @@ def launch_of(case: Case, values: dict[str, Any], target: dict[str, Any], bound:
               metadata: Any, grid: tuple[int, int, int]) -> dict[str, Any]:
     """The launch of a compiled case. `values` are the case function's parameters, `metadata` is Triton's.
 
-    `grid` is the case's own, or what its grid function gave; with num_ctas > 1 the launcher multiplies x. The cubin's two trailing scratch pointers
-    are described by `global_scratch` and `profile_scratch` (bytes per program) and are not in `arguments`.
+    `grid` is the case's own, or what its grid function gave; with num_ctas > 1 the launcher multiplies x. The cubin's
+    two trailing scratch pointers are described by `global_scratch` and `profile_scratch` (bytes per program) and are
+    not in `arguments`.
     """
     return {
         "schema": SCHEMA,

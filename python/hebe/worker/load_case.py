@@ -57,8 +57,8 @@ class FolderImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.run(module, Path(module.__spec__.origin))
 
     def run(self, module: types.ModuleType, file: Path, part: Callable[[str, str], ast.Module] | None = None) -> None:
-        """Execute `file`, or the `part` of it that a function of its text and name chooses, as `module`. Only the file's relative
-        name reaches the code object, and so Triton's locations."""
+        """Execute `file`, or the `part` of it that a function of its text and name chooses, as `module`. Only the
+        file's relative name reaches the code object, and so Triton's locations."""
         name = file.relative_to(self.folder).as_posix()
         data = file.read_bytes()
         self.sources[name] = data

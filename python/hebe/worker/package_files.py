@@ -50,9 +50,11 @@ def module_file(module: str) -> Path | None:
     spec = importlib.util.find_spec(package) if package not in sys.modules else sys.modules[package].__spec__
     if spec is None or spec.origin is None:
         return None
-    base = Path(spec.origin).parent.joinpath(*below) if spec.submodule_search_locations else Path(spec.origin)
+    if not spec.submodule_search_locations and not below:
+        return Path(spec.origin)
+    base = Path(spec.origin).parent.joinpath(*below)
     for file in (base / "__init__.py", base.with_suffix(".py")):
-        if file.is_file():
+        if spec.submodule_search_locations and file.is_file():
             return file
     raise FileNotFoundError(module)
 

@@ -5,7 +5,8 @@
      "cuobjdump"}                                                         its version
 
 or {"unavailable": reason}. Registers that ptxas spilled lie in the stack, and are read and written by the local loads
-and stores; a kernel without them has spilled nothing. Dynamic shared memory is the launch's.
+and stores; a kernel without them has spilled nothing. Dynamic shared memory is the launch's; from sm_90 on the static
+one of a kernel that uses any is 1024 bytes more, which ptxas reserves for the system.
 """
 
 from __future__ import annotations
