@@ -1,6 +1,7 @@
 #include "campaign/kernel_qualification.hpp"
 
 #include "core/build_identity.hpp"
+#include "qualify/mechanism.hpp"
 #include "qualify/static_checks.hpp"
 
 #include <fmt/format.h>
@@ -131,15 +132,32 @@ private:
     if (small) interpreted.launch = small->compiled.launch;
     constexpr int kInterpreted = 2;
     trials.interpreter =
-        qualify::try_in_interpreter(interpreted, launched.expected, kInterpreted);
+        qualify::try_in_interpreter(qualify::as_contracted(std::move(interpreted)),
+                                    launched.expected, kInterpreted);
     variant.counts = trials.interpreter.counts;
     variant.outputs["interpreter"] = trials.interpreter.outputs;
     append(variant.checks, trials.interpreter.checks);
     if (baseline)
-      variant.checks.push_back(qualify::compare_bits(interpreted.launch, baseline->interpreter,
+      variant.checks.push_back(qualify::compare_bits(launched.compiled.launch, baseline->interpreter,
                                                      trials.interpreter, "interpreter"));
     HEBE_CHECK(go_on());
-    return try_on_device(variant, prepared, baseline, trials);
+    HEBE_CHECK(try_on_device(variant, prepared, baseline, trials));
+    return describe(variant);
+  }
+
+  // What the artifacts and the counts say of how it works.
+  Status describe(Variant& variant) {
+    const kernel::ArtifactStore store(root_.path());
+    qualify::KernelTexts texts;
+    texts.ttgir = variant.compiled->ttgir;
+    HEBE_TRY(texts.ptx, store.get(variant.compiled->artifacts.at("ptx")));
+    if (const auto sass = variant.compiled->artifacts.find("sass");
+        sass != variant.compiled->artifacts.end()) {
+      HEBE_TRY(texts.sass, store.get(sass->second));
+    }
+    variant.mechanism = qualify::mechanism_of(variant.compiled->launch, std::move(texts),
+                                              variant.compiled->resources, variant.counts);
+    return {};
   }
 
   Status try_on_device(Variant& variant, const PreparedCase& prepared, const Trials* baseline,

@@ -31,12 +31,16 @@ constexpr const char* kSchema = "hebe.qualification.kernel/1";
 
 std::string load_counts(const Json& v) {
   const auto& m = v.at("mechanism");
-  if (!m.is_object() || !m.contains("global_loads")) return "-";
-  const auto& l = m.at("global_loads");
-  const auto text = [&](const char* level) {
-    return l.contains(level) && !l.at(level).is_null() ? l.at(level).dump() : std::string("?");
+  if (!m.is_object()) return "-";
+  const auto loads = [&](const char* level) {
+    std::int64_t sum = 0;
+    for (const auto& row : m.at("by_argument")) {
+      if (!row.contains(level)) return std::string("?");
+      sum += row.at(level).at("loads").get<std::int64_t>();
+    }
+    return std::to_string(sum);
   };
-  return fmt::format("{}/{}/{}", text("ttgir"), text("ptx"), text("sass"));
+  return fmt::format("{}/{}/{}", loads("ttgir"), loads("ptx"), loads("sass"));
 }
 
 std::string number_of(const Json& object, const char* name) {
@@ -51,7 +55,7 @@ std::string blocks_of(const Json& v) {
     return driver.at("blocks_per_multiprocessor").dump();
   const auto& m = v.at("mechanism");
   if (m.is_object() && m.contains("occupancy"))
-    return number_of(m.at("occupancy"), "blocks_per_multiprocessor");
+    return number_of(m.at("occupancy"), "blocks");
   return "-";
 }
 

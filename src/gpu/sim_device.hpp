@@ -36,6 +36,8 @@ public:
   [[nodiscard]] Result<bool> reached(Event& event) override;
   [[nodiscard]] Result<Seconds> elapsed(Event& from, Event& to) override;
 
+  /// Before the first launch: also counts what each program loads again.
+  static void count_rereads(Kernel& kernel);
   /// What the first launch of a kernel did; null where it was not interpreted.
   [[nodiscard]] static const ttgir::Counts* counts_of(const Kernel& kernel);
 

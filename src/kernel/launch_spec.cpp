@@ -29,6 +29,7 @@ std::optional<double> number_from(const Json& j) {
   if (j == "inf") return std::numeric_limits<double>::infinity();
   if (j == "-inf") return -std::numeric_limits<double>::infinity();
   if (j == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (j.is_boolean()) return j.get<bool>() ? 1.0 : 0.0;
   if (!j.is_number()) return std::nullopt;
   return j.get<double>();
 }

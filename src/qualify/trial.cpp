@@ -3,6 +3,7 @@
 #include "core/sha256.hpp"
 #include "gpu/sim_device.hpp"
 #include "kernel/inputs.hpp"
+#include "rewrite/pass.hpp"
 
 #include <fmt/format.h>
 
@@ -100,6 +101,7 @@ private:
                                 : fmt::format("the cubin's parameters are the launch's {} and two "
                                               "scratch pointers",
                                               compiled_.launch.arguments.size()));
+    if (interpreted_) gpu::SimDevice::count_rereads(kernel);
     occupancy(kernel);
     HEBE_TRY(const bool ran, launches(kernel, buffers));
     if (const auto* counts = interpreted_ ? gpu::SimDevice::counts_of(kernel) : nullptr)
@@ -261,6 +263,16 @@ Trial try_in_interpreter(const kernel::CompiledCase& compiled, const ExpectedOut
   gpu::SimBoard board(clock, gpu::BoardModel{}, 0);
   gpu::SimDevice device(board, gpu::sim_device_info());
   return Trier(device, compiled, expected, launches, "interpreter", true).result();
+}
+
+kernel::CompiledCase as_contracted(kernel::CompiledCase compiled) {
+  const auto options = compiled.provenance.find("options");
+  if (options != compiled.provenance.end() && options->value("enable_fp_fusion", true) == false)
+    return compiled;
+  // A kernel that no pass may touch is interpreted as it is.
+  if (auto pinned = rewrite::apply(compiled.ttgir, {{"pin-contractions", Json::object()}}, {}))
+    compiled.ttgir = std::move(pinned->ttgir);
+  return compiled;
 }
 
 std::vector<Check> no_gpu_trial(const std::string& why) {

@@ -9,6 +9,7 @@ namespace hebe::rewrite {
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
       inline_single_trip_loops(), unroll_loops(), reuse_loads(), hoist_loads(), remove_dead(),
+      pin_contractions_pass(),
       drop_masks(),
       hint(),
       simplify(),
