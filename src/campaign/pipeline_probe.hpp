@@ -3,7 +3,7 @@
 // built: the programs that were started and the connections that were tried are in the record.
 #pragma once
 
-#include "campaign/kernel_qualification.hpp"
+#include "campaign/kernel_session.hpp"
 
 namespace hebe::campaign {
 

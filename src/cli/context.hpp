@@ -66,6 +66,7 @@ struct Command {
 [[nodiscard]] Command layernorm_retention_qualify_command();
 [[nodiscard]] Command layernorm_reintegration_qualify_command();
 [[nodiscard]] Command layernorm_reintegration_probe_command();
+[[nodiscard]] Command real_kernel_recon_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);

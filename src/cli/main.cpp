@@ -85,7 +85,7 @@ int run(int argc, char** argv) {
         analysis_verify_command(), probe_meter_command(), probe_response_command(),
         run_positive_control_command(), run_control_ladder_command(), ttgir_command(), qualify_command(),
         layernorm_retention_qualify_command(), layernorm_reintegration_qualify_command(),
-        layernorm_reintegration_probe_command()}) {
+        layernorm_reintegration_probe_command(), real_kernel_recon_command()}) {
     auto* sub = app.add_subcommand(command.name, command.help);
     sub->callback([&code, action = command.add(*sub, context)] { code = action(); });
   }

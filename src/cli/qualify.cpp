@@ -55,7 +55,7 @@ std::string blocks_of(const Json& v) {
     return driver.at("blocks_per_multiprocessor").dump();
   const auto& m = v.at("mechanism");
   if (m.is_object() && m.contains("occupancy"))
-    return number_of(m.at("occupancy"), "blocks");
+    return number_of(m.at("occupancy"), "blocks_a_multiprocessor");
   return "-";
 }
 
@@ -180,7 +180,6 @@ int run(const Context& c, const Options& o) {
   if (!worker) return refused(worker.error());
   request.worker = *worker;
   request.scratch = c.scratch();
-  request.argv = c.recorded_argv();
   request.variables = c.variables;
   request.redact = o.redact;
   watch_for_interrupt();

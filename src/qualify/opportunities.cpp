@@ -57,13 +57,13 @@ private:
     const auto* later = m_.table ? m_.table->at(pair.later.line) : nullptr;
     if (!earlier || !later || earlier->is_volatile || later->is_volatile) return {};
     if (earlier == later) return {"hoist-loads"};
-    if (kept > kSharedBytes) return {};
-    if (kept / (launch_.num_warps * 32.0) > kRegisterBytes) return {"stage-shared"};
+    if (kept / (launch_.num_warps * 32.0) > kRegisterBytes)
+      return kept > kSharedBytes ? Passes{} : Passes{"stage-shared"};
     if (earlier->loop_line == later->loop_line) return {"reuse-loads"};
     const double most = std::max(trips(earlier->line), trips(later->line));
     if (most <= 1) return {"inline-single-trip-loops", "reuse-loads"};
     if (most <= kFewTrips) return {"unroll-loops", "reuse-loads"};
-    return {"stage-shared"};
+    return kept > kSharedBytes ? Passes{} : Passes{"stage-shared"};
   }
 
   /// Pairs of one argument that the same passes would save are one opportunity.
@@ -142,7 +142,7 @@ private:
       if (each.masked && all_true.contains(each.line) && !other.contains(each.line))
         lines += fmt::format("{}{}", lines.empty() ? "" : ", ", each.line);
     if (!lines.empty())
-      add("true_masks", "", {"remove-true-masks"}, std::nullopt,
+      add("true_masks", "", {"drop-masks"}, std::nullopt,
           "every lane was active in this launch: lines " + lines);
   }
 

@@ -130,18 +130,20 @@ bool Findings::qualified() const {
   });
 }
 
+Json to_json(const PointResult& p, bool gpu) {
+  Json candidates = Json::array();
+  for (const auto& v : p.candidates) candidates.push_back(to_json(v, gpu));
+  return {{"name", p.name},
+          {"primary", p.primary},
+          {"inputs", p.inputs},
+          {"interpreted_at", p.interpreted},
+          {"baseline", to_json(p.baseline, gpu)},
+          {"candidates", candidates}};
+}
+
 Json to_json(const QualificationSpec& spec, const Findings& findings) {
   Json points = Json::array(), cases = Json::array();
-  for (const auto& p : findings.points) {
-    Json candidates = Json::array();
-    for (const auto& v : p.candidates) candidates.push_back(to_json(v, findings.gpu));
-    points.push_back({{"name", p.name},
-                      {"primary", p.primary},
-                      {"inputs", p.inputs},
-                      {"interpreted_at", p.interpreted},
-                      {"baseline", to_json(p.baseline, findings.gpu)},
-                      {"candidates", candidates}});
-  }
+  for (const auto& p : findings.points) points.push_back(to_json(p, findings.gpu));
   for (const auto& c : findings.cases) {
     Json row{{"point", c.point}, {"a", c.a}, {"b", c.b}, {"primary", c.primary}};
     row["eligible"] = c.why_not.empty();

@@ -61,6 +61,9 @@ struct Findings {
 [[nodiscard]] Check fewer_loads(const std::vector<std::string>& arguments, const Variant& baseline,
                                 const Variant& candidate);
 
+/// One point, as it stands in a record.
+[[nodiscard]] Json to_json(const PointResult& point, bool gpu);
+
 /// Everything but what it was found on (environment, when).
 [[nodiscard]] Json to_json(const QualificationSpec& spec, const Findings& findings);
 

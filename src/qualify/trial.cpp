@@ -2,6 +2,7 @@
 
 #include "core/sha256.hpp"
 #include "gpu/sim_device.hpp"
+#include "gpu/sim_engine.hpp"
 #include "kernel/inputs.hpp"
 #include "rewrite/pass.hpp"
 
@@ -101,11 +102,8 @@ private:
                                 : fmt::format("the cubin's parameters are the launch's {} and two "
                                               "scratch pointers",
                                               compiled_.launch.arguments.size()));
-    if (interpreted_) gpu::SimDevice::count_rereads(kernel);
     occupancy(kernel);
     HEBE_TRY(const bool ran, launches(kernel, buffers));
-    if (const auto* counts = interpreted_ ? gpu::SimDevice::counts_of(kernel) : nullptr)
-      trial_.counts = *counts;
     if (ran) HEBE_CHECK(memory(kernel, buffers));
     return {};
   }
@@ -245,6 +243,29 @@ private:
   Trial trial_;
 };
 
+/// One launch of the text as it is, so that the counts have its lines. Nothing where it cannot be
+/// run.
+std::optional<ttgir::Counts> counted(const kernel::CompiledCase& compiled) {
+  auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir);
+  if (!engine) return std::nullopt;
+  (*engine)->count_rereads();
+  std::vector<std::vector<std::byte>> memory;
+  for (const auto& a : compiled.launch.arguments) {
+    if (!a.is_buffer) continue;
+    auto& bytes = memory.emplace_back(a.bytes().count);
+    if (a.role == kernel::Role::out) continue;
+    const auto filled =
+        kernel::for_each_chunk(a, [&](std::size_t at, std::span<const std::byte> chunk) {
+          std::ranges::copy(chunk, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+          return Status{};
+        });
+    if (!filled) return std::nullopt;
+  }
+  const std::vector<std::span<std::byte>> spans(memory.begin(), memory.end());
+  if (!(*engine)->run(spans)) return std::nullopt;
+  return (*engine)->counts();
+}
+
 } // namespace
 
 bool Trial::passed() const {
@@ -262,7 +283,10 @@ Trial try_in_interpreter(const kernel::CompiledCase& compiled, const ExpectedOut
   VirtualClock clock;
   gpu::SimBoard board(clock, gpu::BoardModel{}, 0);
   gpu::SimDevice device(board, gpu::sim_device_info());
-  return Trier(device, compiled, expected, launches, "interpreter", true).result();
+  const auto contracted = as_contracted(compiled);
+  auto trial = Trier(device, contracted, expected, launches, "interpreter", true).result();
+  trial.counts = counted(compiled);
+  return trial;
 }
 
 kernel::CompiledCase as_contracted(kernel::CompiledCase compiled) {

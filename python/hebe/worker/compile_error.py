@@ -45,8 +45,7 @@ def _jit_functions(loaded: LoadedCase) -> Iterator[Any]:
 
     for module in loaded.modules():
         for value in list(vars(module).values()):
-            while not isinstance(value, JITCallable) and hasattr(value, "fn"):
-                value = value.fn
+            value = unwrap(value)
             if isinstance(value, JITCallable):
                 yield value
 
