@@ -1,0 +1,34 @@
+// Which values are equal. In: values of one function; out: equal numbers for expressions of the
+// same pure operations, attributes and types on equal values. Invariant: two loads are never equal
+// here, nor are two results of anything with effects; operands are not commuted.
+#pragma once
+
+#include "rewrite/known_values.hpp"
+#include "ttgir/ir.hpp"
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+namespace hebe::rewrite {
+
+class ValueNumbers {
+public:
+  enum class Layouts : std::uint8_t { matter, ignored };
+  explicit ValueNumbers(Layouts layouts = Layouts::matter) : layouts_(layouts) {}
+  [[nodiscard]] std::uint32_t of(const ttgir::Value& value);
+  /// From here on `value` is known to be `same`; values numbered already keep what they have.
+  void is(const ttgir::Value& value, const ttgir::Value& same);
+
+private:
+  [[nodiscard]] std::string key(const ttgir::Operation& op, std::uint32_t result);
+  Layouts layouts_;
+  std::unordered_map<const ttgir::Value*, std::uint32_t> numbers_;
+  std::unordered_map<std::string, std::uint32_t> keys_;
+  std::uint32_t next_ = 0;
+};
+
+/// An operation whose equal twin may stand for it.
+[[nodiscard]] bool is_expression(const ttgir::Operation& op);
+
+} // namespace hebe::rewrite
