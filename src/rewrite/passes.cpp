@@ -14,6 +14,7 @@ const std::vector<Pass>& passes() {
       remove_dead(),
       drop_masks(),
       hint(),
+      stage_shared(),
       simplify(),
   };
   return table;
