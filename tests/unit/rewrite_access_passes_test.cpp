@@ -99,7 +99,9 @@ TEST(AccessPasses, a_layer_norm_without_loops_reads_x_once_and_again_from_shared
   EXPECT_EQ(count(made.ttgir, "tt.load"), 3U);
   EXPECT_EQ(count(made.ttgir, "ttg.local_load"), 2U);
   EXPECT_EQ(rewritten(made.ttgir, R"(["simplify"])").ttgir, made.ttgir);
-  EXPECT_TRUE(layer_norm(made.ttgir, 8192) == layer_norm(text, 8192));
+  // Not the dump itself: contractions that the loops had are written down, which counts here.
+  const auto inlined = rewritten(text, R"(["inline-single-trip-loops"])", facts);
+  EXPECT_TRUE(layer_norm(made.ttgir, 8192) == layer_norm(inlined.ttgir, 8192));
 }
 
 } // namespace
