@@ -23,6 +23,8 @@ struct TableAccess {
   std::int64_t elements = 1;
   std::optional<std::uint64_t> bytes;          ///< a program, for one execution, no lane masked off
   std::optional<std::uint32_t> vector_bytes;   ///< side by side in one thread, by the layout
+  bool strided = false; ///< neighbours of the text's order are not the layout's: its fastest
+                        ///< dimension is not the last
   bool masked = false;
   bool is_volatile = false;
   std::string cache, eviction; ///< empty: no hint

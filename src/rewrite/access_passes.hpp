@@ -9,6 +9,7 @@ namespace hebe::rewrite {
 
 [[nodiscard]] Pass drop_masks();
 [[nodiscard]] Pass hint();
+[[nodiscard]] Pass stage_shared();
 [[nodiscard]] Pass simplify();
 
 } // namespace hebe::rewrite

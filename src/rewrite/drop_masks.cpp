@@ -3,8 +3,8 @@
 // that decides. Invariant: exact (in the IR only, where a select stood between a product and its
 // sum: products.hpp): a lane that is masked in some launch that keeps the facts keeps its mask.
 #include "rewrite/access_passes.hpp"
-#include "rewrite/products.hpp"
 #include "rewrite/known_values.hpp"
+#include "rewrite/products.hpp"
 
 #include <fmt/format.h>
 
@@ -99,7 +99,9 @@ private:
     const auto condition = decided(*op.operands[0]);
     if (!condition) return;
     Value& side = *op.operands[condition->low == 1 ? 1 : 2];
-    if (may_be_product(side)) work_.account.at_best(Exactness::exact_in_ir);
+    // The other side loses a use, which may be what kept it from being contracted.
+    if (may_be_product(*op.operands[1]) || may_be_product(*op.operands[2]))
+      work_.account.at_best(Exactness::exact_in_ir);
     replace(op, side, *condition,
             fmt::format("its condition is all {}", condition->low == 1 ? "true" : "false"));
   }
@@ -137,6 +139,9 @@ private:
         fmt::format("{} without its mask %{}, which is all true", describe(op), mask.name);
     assume(work_.account, work_.facts, *known, what);
     work_.account.changed(op, what);
+    if (place.other && !op.segment(*place.other).empty() &&
+        may_be_product(*op.segment(*place.other)[0]))
+      work_.account.at_best(Exactness::exact_in_ir);
     unmask(op, place);
   }
 

@@ -1,18 +1,22 @@
 // The table of passes. A pass is one file with one function, and one row here.
+#include "rewrite/access_passes.hpp"
 #include "rewrite/loop_passes.hpp"
 #include "rewrite/pass.hpp"
-
-#include "rewrite/access_passes.hpp"
 
 namespace hebe::rewrite {
 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
-      inline_single_trip_loops(), unroll_loops(), reuse_loads(), hoist_loads(), remove_dead(),
-      pin_contractions_pass(),
+      inline_single_trip_loops(),
+      unroll_loops(),
+      reuse_loads(),
+      hoist_loads(),
+      stage_shared(),
       drop_masks(),
       hint(),
       simplify(),
+      remove_dead(),
+      pin_contractions_pass(),
   };
   return table;
 }

@@ -5,6 +5,7 @@
 // merged nor folded; a second run changes nothing.
 #include "rewrite/access_passes.hpp"
 #include "rewrite/fold.hpp"
+#include "rewrite/products.hpp"
 
 #include <fmt/format.h>
 
@@ -196,6 +197,9 @@ private:
         continue;
       for (const Value* operand : op.operands) --uses_[operand->id];
       work_.account.changed(op, describe(op) + ": nothing uses it");
+      // LLVM sees no dead trip through shared memory: it counted as a use of its source.
+      if (op.is(Op::ttg_convert_layout) && may_be_product(*op.operands[0]))
+        work_.account.at_best(Exactness::exact_in_ir);
       work_.module.erase(op);
       changed_ = true;
     }

@@ -174,6 +174,24 @@ TEST(DropMasks, a_select_between_a_product_and_its_sum_is_exact_in_the_ir_only) 
             Exactness::exact_in_ir);
 }
 
+TEST(DropMasks, a_product_that_loses_a_use_may_be_contracted_below) {
+  const std::string product = "    %x = tt.load %pp, %m, %c : tensor<64x!tt.ptr<f32>>\n"
+                              "    %w = arith.mulf %x, %x : tensor<64xf32>\n";
+  const auto side = function(kParameters, kMask + product +
+                                              "    %y = arith.select %m, %x, %w : tensor<64xi1>, "
+                                              "tensor<64xf32>\n"
+                                              "    %z = arith.addf %w, %y : tensor<64xf32>\n"
+                                              "    tt.store %qp, %z : tensor<64x!tt.ptr<f32>>\n");
+  const auto other =
+      function(kParameters, kMask + product +
+                                "    %y = tt.load %qp, %m, %w : tensor<64x!tt.ptr<f32>>\n"
+                                "    %z = arith.addf %w, %y : tensor<64xf32>\n"
+                                "    tt.store %qp, %z : tensor<64x!tt.ptr<f32>>\n");
+  for (const auto& text : {side, other})
+    EXPECT_EQ(rewritten(text, kPass, facts_of({{"n", 64}})).account.exactness,
+              Exactness::exact_in_ir);
+}
+
 TEST(DropMasks, a_pipelined_copys_mask_goes) {
   const auto text = dump("softmax.ttgir");
   const auto made = rewritten(text, kPass, facts_of({{"n_rows", 8}, {"n_cols", 1024}}, {4, 1, 1}));

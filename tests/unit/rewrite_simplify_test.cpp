@@ -265,6 +265,18 @@ TEST(Simplify, a_product_that_comes_back_to_its_layout_may_be_contracted_below) 
   EXPECT_EQ(made.account.exactness, Exactness::exact_in_ir);
 }
 
+TEST(Simplify, a_dead_conversion_of_a_product_was_a_use_of_it) {
+  const auto made = rewritten(
+      layouts(std::string(kLoad) +
+              "    %m = arith.mulf %x, %x : tensor<64xf32, #a>\n"
+              "    %y = ttg.convert_layout %m : tensor<64xf32, #a> -> tensor<64xf32, #b>\n"
+              "    %w = arith.addf %m, %x : tensor<64xf32, #a>\n"
+              "    tt.store %p, %w : tensor<64x!tt.ptr<f32>, #a>\n"),
+      kPass);
+  EXPECT_EQ(count(made.ttgir, "convert_layout"), 0U);
+  EXPECT_EQ(made.account.exactness, Exactness::exact_in_ir);
+}
+
 TEST(Simplify, a_chain_of_layouts_is_one_conversion) {
   const auto made = rewritten(
       layouts(std::string(kLoad) + kThere +
