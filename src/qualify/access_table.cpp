@@ -50,6 +50,16 @@ std::optional<std::int64_t> side_by_side(const ttgir::Module& module, const Type
   return 1;
 }
 
+/// Whether the fastest dimension of a tensor's layout is not its last one: then neighbours in the
+/// order that the interpreter counts in are not neighbours of a warp.
+bool strided(const ttgir::Module& module, const Type& type) {
+  if (type.shape.size() < 2) return false;
+  const auto order = ttgir::parameter(module.resolve(type.encoding), "order");
+  const auto dims = order ? ttgir::integers(*order) : std::nullopt;
+  return !dims || dims->empty() ||
+         dims->front() != static_cast<std::int64_t>(type.shape.size()) - 1;
+}
+
 class Builder {
 public:
   Builder(ttgir::Module& module, Operation& function)
@@ -141,11 +151,13 @@ private:
       row.bytes = bytes_of(type);
       // Copies have the layout of their pointers; a descriptor's access belongs to no thread.
       const Type* layout = kind == Kind::async_copy && from ? from->type : &type;
-      if (layout && kind != Kind::descriptor_load && kind != Kind::descriptor_store && row.bytes)
+      if (layout && kind != Kind::descriptor_load && kind != Kind::descriptor_store && row.bytes) {
+        row.strided = strided(module_, *layout);
         if (const auto wide = side_by_side(module_, *layout))
           row.vector_bytes = static_cast<std::uint32_t>(
               std::min<std::uint64_t>(16, static_cast<std::uint64_t>(*wide) * *row.bytes /
                                               static_cast<std::uint64_t>(row.elements)));
+      }
     }
     // What the text leaves out is the default: only a hint that is written is one.
     row.cache = op.text_of("cache");

@@ -106,6 +106,9 @@ private:
   void uncoalesced() {
     if (!m_.counts) return;
     for (const auto& each : m_.counts->accesses) {
+      // Sectors are counted in the text's order of elements, which must be the layout's.
+      const auto* row = m_.table ? m_.table->at(each.line) : nullptr;
+      if (!row || row->strided) continue;
       const double bytes = static_cast<double>(each.counts.bytes);
       const double wasted = static_cast<double>(each.counts.sectors) * 32 - bytes;
       if (wasted > bytes / 4 && wasted > traffic_ / 100)
