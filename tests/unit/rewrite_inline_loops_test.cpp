@@ -116,14 +116,16 @@ TEST(InlineLoops, differences_are_contracted_with_a_sign) {
                                     "      %m = arith.mulf %x, %b : f32\n"
                                     "      %y = arith.subf %m, %acc : f32\n"),
                             kInline, with_n(32));
-  EXPECT_NE(left.body.find("%y = arith.negf %a : f32\n    %y_1 = math.fma %x, %b, %y : f32\n"),
+  EXPECT_NE(left.body.find(
+                "%y = arith.subf %minus_zero, %a : f32\n    %y_1 = math.fma %x, %b, %y : f32\n"),
             std::string::npos)
       << left.body;
   const auto right = rewrite(carried("      %x = tt.load %p : !tt.ptr<f32>\n"
                                      "      %m = arith.mulf %x, %b : f32\n"
                                      "      %y = arith.subf %acc, %m : f32\n"),
                              kInline, with_n(32));
-  EXPECT_NE(right.body.find("%y = arith.negf %x : f32\n    %y_1 = math.fma %y, %b, %a : f32\n"),
+  EXPECT_NE(right.body.find(
+                "%y = arith.subf %minus_zero, %x : f32\n    %y_1 = math.fma %y, %b, %a : f32\n"),
             std::string::npos)
       << right.body;
 }
