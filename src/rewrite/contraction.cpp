@@ -1,5 +1,7 @@
 #include "rewrite/contraction.hpp"
 
+#include "rewrite/loop_passes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -278,6 +280,22 @@ void keep_apart(Work& work, const Contractible& pair) {
   work.account.changed(*sum, fmt::format("the product %{} is rounded before {}, as it was in "
                                          "another block",
                                          product->result().name, describe(*sum)));
+}
+
+Pass pin_contractions() {
+  return {"pin-contractions",
+          "what the compiler contracts in the bodies of loops is written down as math.fma",
+          {},
+          [](Work& work, const Json&) -> Status {
+            std::set<Block*> bodies;
+            ttgir::walk(work.function, [&](Operation& op) {
+              if (ttgir::For::of(op)) bodies.insert(op.regions[0]->blocks.front());
+            });
+            const auto before = work.account.changes.size();
+            pin_loops_of(work, bodies);
+            if (work.account.changes.size() > before) work.account.at_best(Exactness::exact_in_ir);
+            return {};
+          }};
 }
 
 } // namespace hebe::rewrite

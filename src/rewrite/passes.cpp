@@ -5,9 +5,12 @@
 namespace hebe::rewrite {
 
 const std::vector<Pass>& passes() {
+  // clang-format off: one row a line
   static const std::vector<Pass> table{
       inline_single_trip_loops(), unroll_loops(), reuse_loads(), hoist_loads(), remove_dead(),
+      pin_contractions(),
   };
+  // clang-format on
   return table;
 }
 
