@@ -1,8 +1,12 @@
 #include "rewrite/contraction.hpp"
 
+#include "rewrite/loop_passes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace hebe::rewrite {
 using ttgir::Block;
@@ -31,9 +35,14 @@ bool Variance::varies(const Value& value) {
 
 namespace {
 
-/// Operations that end LLVM's basic block.
+bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
+
+/// Operations that end LLVM's basic block, or may: one elected thread issues most of ttng's.
 bool branches(const Operation& op) {
   const auto effect = op.info().effect;
+  if (op.name.starts_with("ttng.") && !op.is(Op::ttng_warp_group_dot_wait) &&
+      effect != Effect::pure && effect != Effect::read_shared && effect != Effect::write_shared)
+    return true;
   return op.is(Op::scf_for) || op.is(Op::scf_if) || op.is(Op::scf_while) ||
          op.is(Op::ttg_warp_specialize) || op.is(Op::tt_call) || effect == Effect::read_write ||
          effect == Effect::unknown;
@@ -42,7 +51,31 @@ bool branches(const Operation& op) {
 /// With fastmath flags LLVM may do more than this file foresees.
 bool plain(const Operation& op) { return op.text_of("fastmath").empty(); }
 
-bool is_sum(const Operation& op) { return op.is(Op::arith_addf) || op.is(Op::arith_subf); }
+/// The constant that a value is everywhere, through splats.
+std::optional<double> constant(const Value& value) {
+  const Value* at = &value;
+  while (at->op && at->op->operands.size() == 1 && at->op->info().effect == Effect::pure &&
+         (at->op->name.starts_with("tt.") || at->op->is(Op::ttg_convert_layout)))
+    at = at->op->operands[0];
+  if (!at->op || !at->op->is(Op::arith_constant)) return std::nullopt;
+  const auto text = at->op->text_of("value");
+  const auto inside = ttgir::dense(text);
+  const auto found = ttgir::floating(inside ? *inside : text);
+  return found && !found->bits ? std::optional(found->value) : std::nullopt;
+}
+
+/// -x, as made below or by arith.negf: x; null for another operation. LLVM has one negation for
+/// both.
+const Value* negated(const Operation& op) {
+  if (op.is(Op::arith_negf)) return op.operands[0];
+  if (!op.is(Op::arith_subf)) return nullptr;
+  const auto from = constant(*op.operands[0]);
+  return from && is_negative_zero(*from) ? op.operands[1] : nullptr;
+}
+
+bool is_sum(const Operation& op) {
+  return op.is(Op::arith_addf) || (op.is(Op::arith_subf) && !negated(op));
+}
 
 bool adds(const Operation& reduce) {
   bool found = false;
@@ -50,9 +83,10 @@ bool adds(const Operation& reduce) {
   return found;
 }
 
-bool transparent(const Operation& op) {
+/// What a negation or a change of shape or layout is made of; null for another operation.
+const Value* through(const Operation& op) {
+  if (const Value* inside = negated(op)) return inside;
   switch (op.code) {
-  case Op::arith_negf:
   case Op::tt_splat:
   case Op::tt_unsplat:
   case Op::tt_broadcast:
@@ -60,23 +94,17 @@ bool transparent(const Operation& op) {
   case Op::tt_reshape:
   case Op::tt_trans:
   case Op::ttg_convert_layout:
-    return true;
+    return op.operands[0];
   default:
-    return false;
+    return nullptr;
   }
 }
 
 /// LLVM turns such a product into something else first (a copy, a negation, x + x).
 bool trivial(const Operation& product) {
   return std::ranges::any_of(product.operands, [](const Value* operand) {
-    const Value* at = operand;
-    while (at->op && transparent(*at->op)) at = at->op->operands[0];
-    if (!at->op || !at->op->is(Op::arith_constant)) return false;
-    const auto text = at->op->text_of("value");
-    const auto inside = ttgir::dense(text);
-    const auto constant = ttgir::floating(inside ? *inside : text);
-    return constant && !constant->bits &&
-           (constant->value == 1 || constant->value == -1 || constant->value == 2);
+    const auto factor = constant(*operand);
+    return factor && (*factor == 1 || *factor == -1 || *factor == 2);
   });
 }
 
@@ -117,6 +145,25 @@ Value& made(Work& work, Op code, std::vector<Value*> operands, const Operation& 
       .result();
 }
 
+/// Triton has no lowering of arith.negf for tensors; LLVM makes the same of -0.0 - x.
+Value& negation(Work& work, Value& of, const Operation& at, Operation& before) {
+  using ttgir::Attribute;
+  Value& zero =
+      work.module
+          .create({.code = Op::arith_constant,
+                   .operands = {},
+                   .results = {of.type},
+                   .attributes = {{"value",
+                                   of.type->shaped() ? "dense<-0.000000e+00>" : "-0.000000e+00",
+                                   Attribute::Place::syntax}},
+                   .segments = {},
+                   .name = "minus_zero",
+                   .location = at.location},
+                  *before.block, &before)
+          .result();
+  return made(work, Op::arith_subf, {&zero, &of}, at, before);
+}
+
 bool contracts(const Value& value, const Operation& sum, const Places& places, Variance& variance) {
   const Operation* product = value.op;
   return product && product->is(Op::arith_mulf) && product->block == sum.block && plain(*product) &&
@@ -132,7 +179,7 @@ std::vector<Contractible> contractible(Block& block) {
     if (!is_sum(*sum) && !(sum->is(Op::tt_reduce) && adds(*sum))) continue;
     for (const Value* operand : sum->operands) {
       const Value* at = operand;
-      while (at->op && transparent(*at->op)) at = at->op->operands[0];
+      while (const Value* inside = at->op ? through(*at->op) : nullptr) at = inside;
       if (at->op && at->op->is(Op::arith_mulf) && places.together(at->op, sum) && !trivial(*at->op))
         out.push_back({at->op, sum, at == operand && is_sum(*sum)});
     }
@@ -157,9 +204,9 @@ void pin_contractions(Work& work, Block& block, const Operation* loop) {
     Value *a = product.op->operands[0], *b = product.op->operands[1];
     if (sum->is(Op::arith_subf)) {
       if (take_first)
-        other = &made(work, Op::arith_negf, {other}, *sum, *sum);
+        other = &negation(work, *other, *sum, *sum);
       else
-        a = &made(work, Op::arith_negf, {a}, *sum, *sum);
+        a = &negation(work, *a, *sum, *sum);
     }
     work.account.changed(*sum, fmt::format("the contraction of %{} = {}(…%{}…) is written down",
                                            sum->result().name, sum->name, product.name));
@@ -168,6 +215,11 @@ void pin_contractions(Work& work, Block& block, const Operation* loop) {
     work.module.erase(*sum);
     if (!work.module.used(product)) work.module.erase(*product.op);
   }
+}
+
+bool drops_addend(const Value& addend) {
+  const auto found = constant(addend);
+  return found && is_negative_zero(*found);
 }
 
 void pin_loops_of(Work& work, const std::set<Block*>& blocks) {
@@ -228,6 +280,22 @@ void keep_apart(Work& work, const Contractible& pair) {
   work.account.changed(*sum, fmt::format("the product %{} is rounded before {}, as it was in "
                                          "another block",
                                          product->result().name, describe(*sum)));
+}
+
+Pass pin_contractions() {
+  return {"pin-contractions",
+          "what the compiler contracts in the bodies of loops is written down as math.fma",
+          {},
+          [](Work& work, const Json&) -> Status {
+            std::set<Block*> bodies;
+            ttgir::walk(work.function, [&](Operation& op) {
+              if (ttgir::For::of(op)) bodies.insert(op.regions[0]->blocks.front());
+            });
+            const auto before = work.account.changes.size();
+            pin_loops_of(work, bodies);
+            if (work.account.changes.size() > before) work.account.at_best(Exactness::exact_in_ir);
+            return {};
+          }};
 }
 
 } // namespace hebe::rewrite

@@ -40,6 +40,9 @@ struct Contractible {
 /// the body of `loop`, or any other block (null). The changes are in the account.
 void pin_contractions(Work& work, ttgir::Block& block, const ttgir::Operation* loop);
 
+/// Whether LLVM makes a product of an fma with this addend: -0.0.
+[[nodiscard]] bool drops_addend(const ttgir::Value& addend);
+
 /// The same for blocks that a load is about to leave: what was computed of it may then move ahead
 /// of their loops. Branches and loops inside count; blocks that are no loop's body do not.
 void pin_loops_of(Work& work, const std::set<ttgir::Block*>& blocks);

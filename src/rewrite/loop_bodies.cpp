@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -188,25 +187,13 @@ private:
 
 } // namespace
 
-namespace {
-
-bool is_negative_zero(const Value& value) {
-  if (!value.op || !value.op->is(Op::arith_constant)) return false;
-  const auto text = value.op->text_of("value");
-  const auto inside = ttgir::dense(text);
-  const auto constant = ttgir::floating(inside ? *inside : text);
-  return constant && !constant->bits && constant->value == 0 && std::signbit(constant->value);
-}
-
-} // namespace
-
 void expand(Work& work, Operation& loop, std::int64_t trips, bool pin) {
   Block& body = loop.regions[0]->front();
   Block& around = *loop.block;
   if (pin) {
     pin_contractions(work, body, &loop);
     for (const Value* initial : ttgir::For::of(loop)->initial())
-      if (is_negative_zero(*initial))
+      if (drops_addend(*initial))
         work.account.changed(loop, fmt::format("it begins at %{} = -0.0: LLVM drops such an addend "
                                                "of an fma and may contract the product anew",
                                                initial->name));

@@ -11,6 +11,9 @@ namespace hebe::rewrite {
 [[nodiscard]] Pass reuse_loads();              ///< reuse_loads.cpp
 [[nodiscard]] Pass hoist_loads();              ///< hoist_loads.cpp
 [[nodiscard]] Pass remove_dead();              ///< remove_dead.cpp
-[[nodiscard]] Pass pin_contractions_pass();   ///< pin_contractions.cpp
+
+/// contraction.cpp. Ahead of the others it changes nothing that they would not, and gives what they
+/// are to be compared with where nothing contracts: the interpreter.
+[[nodiscard]] Pass pin_contractions();
 
 } // namespace hebe::rewrite

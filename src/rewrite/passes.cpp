@@ -16,7 +16,7 @@ const std::vector<Pass>& passes() {
       hint(),
       simplify(),
       remove_dead(),
-      pin_contractions_pass(),
+      pin_contractions(),
   };
   return table;
 }

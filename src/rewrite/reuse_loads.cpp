@@ -123,6 +123,8 @@ private:
     if (earlier.is_volatile()) return std::unexpected(line_of(earlier) + " is volatile");
     if (!dominance_.dominates(earlier.result(), later.op))
       return std::unexpected(line_of(earlier) + " is not on every path that leads here");
+    if (scope_of(earlier.op) != scope_of(later.op))
+      return std::unexpected(line_of(earlier) + " is of other warps");
     if (auto why = masks(out)) return std::unexpected(*why);
     const auto between = rewrite::between(earlier.op, later.op, earlier.pointer(), work_.facts);
     if (between.why) return std::unexpected(*between.why);
@@ -219,6 +221,7 @@ private:
       const bool in_block = op.is(Op::arith_mulf) || op.is(Op::arith_addf) || op.is(Op::arith_subf);
       for (Operation* twin : twins) {
         if (in_block && twin->block != op.block) continue;
+        if (scope_of(*twin) != scope_of(op)) continue;
         if (!dominance.dominates(twin->result(), op)) continue;
         for (std::size_t i = 0; i < op.results.size(); ++i) into[&op.result(i)] = &twin->result(i);
         merged.push_back(&op);

@@ -15,6 +15,13 @@ bool is_expression(const Operation& op) {
          (op.info().effect == Effect::call && ttgir::boolean(op.text_of("pure")).value_or(false));
 }
 
+const Operation* scope_of(const Operation& op) {
+  const Operation* up = op.parent();
+  while (up && (up->is(Op::scf_for) || up->is(Op::scf_if) || up->is(Op::scf_while)))
+    up = up->parent();
+  return up;
+}
+
 void ValueNumbers::is(const Value& value, const Value& same) { numbers_[&value] = of(same); }
 
 std::uint32_t ValueNumbers::of(const Value& value) {

@@ -28,6 +28,10 @@ private:
   std::uint32_t next_ = 0;
 };
 
+/// The operation around it that is no loop and no branch: a function, a reduction, warps of their
+/// own. What is inside of the last two does not take values from outside.
+[[nodiscard]] const ttgir::Operation* scope_of(const ttgir::Operation& op);
+
 /// An operation whose equal twin may stand for it.
 [[nodiscard]] bool is_expression(const ttgir::Operation& op);
 

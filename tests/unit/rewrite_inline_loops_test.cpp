@@ -83,6 +83,34 @@ TEST(InlineLoops, an_induction_variable_that_may_wrap_keeps_its_loop) {
   EXPECT_EQ(out.refused(), "scf.for: its induction variable may wrap\n");
 }
 
+TEST(InlineLoops, a_loop_that_runs_once_or_twice_stays) {
+  const auto out = rewrite("    %pid = tt.get_program_id x : i32\n"
+                           "    %one = arith.constant 1 : i32\n"
+                           "    %two = arith.constant 2 : i32\n"
+                           "    scf.for %i = %pid to %two step %one  : i32 {\n" +
+                               kStoreOfTrip + "    }\n",
+                           kInline, [] {
+                             LaunchFacts facts;
+                             facts.grid = {2, 1, 1};
+                             return facts;
+                           }());
+  EXPECT_EQ(out.refused(), "scf.for: it runs 1 to 2 times\n");
+  EXPECT_EQ(out.count("scf.for"), 1U);
+}
+
+TEST(InlineLoops, loops_of_warps_that_wait_for_each_other_stay) {
+  const std::string specialised = "      ttg.warp_specialize()\n      default {\n"
+                                  "        scf.for %j = %zero to %n step %step  : i32 {\n"
+                                  "          tt.store %p, %a : !tt.ptr<f32>\n        }\n"
+                                  "        ttg.warp_yield\n      }\n"
+                                  "      partition0() num_warps(4) {\n        ttg.warp_return\n"
+                                  "      } : () -> ()\n";
+  const auto out = rewrite(loop(specialised), kInline, with_n(32));
+  EXPECT_EQ(out.count("scf.for"), 2U);
+  EXPECT_NE(out.refused().find("it stands in ttg.warp_specialize"), std::string::npos);
+  EXPECT_NE(out.refused().find("it holds ttg.warp_specialize"), std::string::npos);
+}
+
 TEST(InlineLoops, a_loop_in_a_branch_and_one_in_another_loop_are_found) {
   const auto out =
       rewrite(std::string(kBounds) + "    scf.if %c {\n"
@@ -116,14 +144,16 @@ TEST(InlineLoops, differences_are_contracted_with_a_sign) {
                                     "      %m = arith.mulf %x, %b : f32\n"
                                     "      %y = arith.subf %m, %acc : f32\n"),
                             kInline, with_n(32));
-  EXPECT_NE(left.body.find("%y = arith.negf %a : f32\n    %y_1 = math.fma %x, %b, %y : f32\n"),
+  EXPECT_NE(left.body.find(
+                "%y = arith.subf %minus_zero, %a : f32\n    %y_1 = math.fma %x, %b, %y : f32\n"),
             std::string::npos)
       << left.body;
   const auto right = rewrite(carried("      %x = tt.load %p : !tt.ptr<f32>\n"
                                      "      %m = arith.mulf %x, %b : f32\n"
                                      "      %y = arith.subf %acc, %m : f32\n"),
                              kInline, with_n(32));
-  EXPECT_NE(right.body.find("%y = arith.negf %x : f32\n    %y_1 = math.fma %y, %b, %a : f32\n"),
+  EXPECT_NE(right.body.find(
+                "%y = arith.subf %minus_zero, %x : f32\n    %y_1 = math.fma %y, %b, %a : f32\n"),
             std::string::npos)
       << right.body;
 }

@@ -97,6 +97,22 @@ TEST(ReuseLoads, a_barrier_and_a_call_separate) {
             std::string::npos);
 }
 
+TEST(ReuseLoads, warps_of_their_own_separate_and_do_not_take_values_from_outside) {
+  const auto warps = [](const std::string& inside) {
+    return "    ttg.warp_specialize()\n    default {\n" + inside +
+           "      ttg.warp_yield\n    }\n    partition0() num_warps(4) {\n"
+           "      ttg.warp_return\n    } : () -> ()\n";
+  };
+  EXPECT_NE(rewrite(two(warps("")), kReuse, disjoint()).refused().find("run side by side"),
+            std::string::npos);
+  const auto out = rewrite("    %x = tt.load %p : !tt.ptr<f32>\n    tt.store %q, %x : "
+                           "!tt.ptr<f32>\n" +
+                               warps("      %y = tt.load %p : !tt.ptr<f32>\n"
+                                     "      tt.store %q, %y : !tt.ptr<f32>\n"),
+                           kReuse, disjoint());
+  EXPECT_EQ(out.refused(), "tt.load %y: the load of line 3 is of other warps\n");
+}
+
 TEST(ReuseLoads, a_store_later_in_a_loop_around_the_second_load_counts) {
   const std::string text = "    %zero = arith.constant 0 : i32\n    %one = arith.constant 1 : i32\n"
                            "    %x = tt.load %p : !tt.ptr<f32>\n"
