@@ -11,65 +11,21 @@ All checks raise `CaseError`, whose text starts with the field's name. Nothing h
 from __future__ import annotations
 
 import math
-import numbers
-import operator
 import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping
 
-#: Element types by Triton's own short names, with the bytes that one element takes in memory.
-DTYPE_BYTES = {
-    "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8, "i1": 1,
-    "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
-}
+from hebe.field_checks import (
+    DTYPE_BYTES, GREATEST, CaseError, element_type, integer, integer_range, number, real, store)
+from hebe.kernel_source import CheckoutKernel, PackageKernel
+
+__all__ = [
+    "DTYPE_BYTES", "Buffer", "Case", "CaseError", "CheckoutKernel", "CompiledKernel", "Constant", "Normal",
+    "PackageKernel", "Scalar", "Tolerance", "Uniform", "Work", "Zeros", "integer_range",
+]
+
 ROLES = ("in", "out", "inout")
 GRID_LIMITS = (2**31 - 1, 65535, 65535)  # what CUDA accepts in x, y, z
-
-
-class CaseError(ValueError):
-    """A field of a case is wrong. The text names the field, what it was and what it may be."""
-
-
-def integer_range(dtype: str) -> tuple[int, int] | None:
-    """Least and greatest value of an integer type; None for a floating-point type."""
-    if dtype[0] not in "iu":
-        return None
-    bits = int(dtype[1:])
-    if dtype == "i1":
-        return 0, 1
-    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
-
-
-def _integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """`value` as a plain int within [low, high]; numpy integers are welcome, bools and floats are not."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise CaseError(f"{name}: {value!r} is not an integer") from None
-    if number < low or (high is not None and number > high):
-        raise CaseError(f"{name}: {number} is outside {low} to {'any' if high is None else high}")
-    return number
-
-
-def _real(name: str, value: Any) -> float:
-    """`value` as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise CaseError(f"{name}: {value!r} is not a finite number")
-    return float(value)
-
-
-def _dtype(name: str, value: Any) -> str:
-    if value not in DTYPE_BYTES:
-        raise CaseError(f"{name}: {value!r} is not an element type; choose from {', '.join(DTYPE_BYTES)}")
-    return value
-
-
-def _set(instance: Any, **values: Any) -> None:
-    """Store normalised values in a frozen dataclass while it is being made."""
-    for name, value in values.items():
-        object.__setattr__(instance, name, value)
 
 
 @dataclass(frozen=True)
@@ -81,8 +37,8 @@ class Uniform:
     seed: int
 
     def __post_init__(self) -> None:
-        _set(self, low=_real("Uniform.low", self.low), high=_real("Uniform.high", self.high),
-             seed=_integer("Uniform.seed", self.seed, 0, 2**64 - 1))
+        store(self, low=real("Uniform.low", self.low), high=real("Uniform.high", self.high),
+              seed=integer("Uniform.seed", self.seed, 0, 2**64 - 1))
         if not self.low < self.high:
             raise CaseError(f"Uniform.high: {self.high} is not greater than low = {self.low}")
 
@@ -96,8 +52,8 @@ class Normal:
     seed: int
 
     def __post_init__(self) -> None:
-        _set(self, mean=_real("Normal.mean", self.mean), std=_real("Normal.std", self.std),
-             seed=_integer("Normal.seed", self.seed, 0, 2**64 - 1))
+        store(self, mean=real("Normal.mean", self.mean), std=real("Normal.std", self.std),
+              seed=integer("Normal.seed", self.seed, 0, 2**64 - 1))
         if self.std < 0:
             raise CaseError(f"Normal.std: {self.std} is negative")
 
@@ -105,6 +61,31 @@ class Normal:
 @dataclass(frozen=True)
 class Zeros:
     """Every byte zero."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Every element this value, rounded to the buffer's type; a floating-point buffer may hold infinities and NaN."""
+
+    value: int | float | bool
+
+    def __post_init__(self) -> None:
+        store(self, value=number("Constant.value", self.value))
+
+    def in_type(self, dtype: str) -> int | float | bool:
+        """The value as a number of this type; raises CaseError where it is none."""
+        limits = integer_range(dtype)
+        if limits is None:
+            wide = float(self.value)
+            if math.isfinite(wide) and abs(wide) > GREATEST.get(dtype, math.inf):
+                raise CaseError(f"Buffer.init: Constant({self.value!r}) does not fit {dtype}")
+            return wide
+        if isinstance(self.value, float) or not limits[0] <= self.value <= limits[1]:
+            raise CaseError(f"Buffer.init: Constant({self.value!r}) does not fit {dtype}")
+        return bool(self.value) if dtype == "i1" else int(self.value)
+
+
+Initialiser = Uniform | Normal | Zeros | Constant
 
 
 @dataclass(frozen=True)
@@ -117,20 +98,22 @@ class Buffer:
     shape: tuple[int, ...]
     dtype: str
     role: str
-    init: Uniform | Normal | Zeros | None = None
+    init: Initialiser | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, (tuple, list)) or not self.shape:
             raise CaseError(f"Buffer.shape: {self.shape!r} is not a tuple of one or more positive integers")
-        _set(self, shape=tuple(_integer("Buffer.shape", size, 1) for size in self.shape))
-        _dtype("Buffer.dtype", self.dtype)
+        store(self, shape=tuple(integer("Buffer.shape", size, 1) for size in self.shape))
+        element_type("Buffer.dtype", self.dtype)
         if self.role not in ROLES:
             raise CaseError(f"Buffer.role: {self.role!r} is not one of {', '.join(ROLES)}")
         if self.role == "out" and self.init is not None:
             raise CaseError("Buffer.init: an 'out' buffer takes no initialiser; use 'inout' if the kernel reads it")
-        if self.role != "out" and not isinstance(self.init, (Uniform, Normal, Zeros)):
-            raise CaseError(f"Buffer.init: a buffer with role {self.role!r} needs Uniform, Normal or Zeros, "
+        if self.role != "out" and not isinstance(self.init, Initialiser):
+            raise CaseError(f"Buffer.init: a buffer with role {self.role!r} needs Uniform, Normal, Constant or Zeros, "
                             f"found {self.init!r}")
+        if isinstance(self.init, Constant):
+            self.init.in_type(self.dtype)
         limits = integer_range(self.dtype)
         if limits and isinstance(self.init, Normal):
             raise CaseError(f"Buffer.init: Normal cannot fill {self.dtype}; use Uniform or Zeros")
@@ -162,18 +145,9 @@ class Scalar:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
-        value = self.value
-        if isinstance(value, bool):
-            pass
-        elif isinstance(value, numbers.Integral):
-            value = _integer("Scalar.value", value, -(2**63), 2**64 - 1)
-        elif isinstance(value, numbers.Real):
-            value = float(value)  # infinities and NaN are legitimate kernel arguments
-        else:
-            raise CaseError(f"Scalar.value: {value!r} is not an int, a float or a bool")
-        _set(self, value=value)
+        store(self, value=number("Scalar.value", self.value))
         if self.dtype is not None:
-            _dtype("Scalar.dtype", self.dtype)
+            element_type("Scalar.dtype", self.dtype)
 
 
 @dataclass(frozen=True)
@@ -184,7 +158,7 @@ class Tolerance:
     rtol: float
 
     def __post_init__(self) -> None:
-        _set(self, atol=_real("Tolerance.atol", self.atol), rtol=_real("Tolerance.rtol", self.rtol))
+        store(self, atol=real("Tolerance.atol", self.atol), rtol=real("Tolerance.rtol", self.rtol))
         if self.atol < 0 or self.rtol < 0:
             raise CaseError(f"Tolerance: atol = {self.atol}, rtol = {self.rtol}; neither may be negative")
 
@@ -200,20 +174,41 @@ class Work:
     def __post_init__(self) -> None:
         if not isinstance(self.operations, Mapping) or not all(isinstance(kind, str) for kind in self.operations):
             raise CaseError("Work.operations: not a dict from the operation's name to a count")
-        _set(self, bytes_read=_integer("Work.bytes_read", self.bytes_read, 0),
-             bytes_written=_integer("Work.bytes_written", self.bytes_written, 0),
-             operations={kind: _integer(f"Work.operations[{kind!r}]", count, 0)
-                         for kind, count in self.operations.items()})
+        store(self, bytes_read=integer("Work.bytes_read", self.bytes_read, 0),
+              bytes_written=integer("Work.bytes_written", self.bytes_written, 0),
+              operations={kind: integer(f"Work.operations[{kind!r}]", count, 0)
+                          for kind, count in self.operations.items()})
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """What a grid function is told of the kernel: registers of a thread, dynamic shared memory of a block, warps of a
+    block, and 4-byte words of local memory of a thread (what Triton calls n_spills)."""
+
+    registers: int
+    shared_bytes: int
+    num_warps: int
+    spills: int
+
+
+def _grid_of(value: Any) -> tuple[int, int, int]:
+    """Three positive integers that CUDA takes as a grid."""
+    if not isinstance(value, (tuple, list)) or not 1 <= len(value) <= 3:
+        raise CaseError(f"Case.grid: {value!r} is not a tuple of one to three integers")
+    sizes = tuple(value) + (1,) * (3 - len(value))
+    return tuple(integer(f"Case.grid.{axis}", size, 1, limit) for axis, size, limit in zip("xyz", sizes, GRID_LIMITS))
 
 
 @dataclass(frozen=True)
 class Case:
     """One kernel ready to be compiled, launched and checked.
 
-    kernel      a @triton.jit function; @triton.autotune and @triton.heuristics around it are taken off
+    kernel      a @triton.jit function, a PackageKernel or a CheckoutKernel; @triton.autotune and @triton.heuristics
+                around it are taken off
     arguments   parameter name -> Buffer, Scalar or None, for every parameter that is not a tl.constexpr
     constexprs  parameter name -> value, for every tl.constexpr parameter without a default
-    grid        one to three positive integers
+    grid        one to three positive integers, or a function of the CompiledKernel that returns them (for a kernel
+                whose host code asks for its registers or shared memory)
     options     Triton's compile options (num_warps, num_stages, ...)
     reference   {buffer name: numpy array} of the in and inout buffers -> the same for the out and inout buffers;
                 None means that there is no oracle
@@ -222,7 +217,7 @@ class Case:
     name: str
     kernel: Any
     arguments: Mapping[str, Buffer | Scalar | None]
-    grid: tuple[int, ...]
+    grid: tuple[int, ...] | Callable[[CompiledKernel], tuple[int, ...]]
     tolerance: Tolerance
     constexprs: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -237,20 +232,15 @@ class Case:
             value = getattr(self, name)
             if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
                 raise CaseError(f"Case.{name}: not a dict with names as keys")
-            _set(self, **{name: dict(value)})
+            store(self, **{name: dict(value)})
         for name, argument in self.arguments.items():
             self._check_argument(name, argument)
         for name in self.arguments.keys() & self.constexprs.keys():
             raise CaseError(f"Case.constexprs: {name!r} is also in arguments")
         if not any(isinstance(a, Buffer) and a.role != "in" for a in self.arguments.values()):
             raise CaseError("Case.arguments: no 'out' or 'inout' buffer, so there is nothing to check")
-        if callable(self.grid):
-            raise CaseError("Case.grid: a function; compute the grid in the case function and give the numbers")
-        if not isinstance(self.grid, (tuple, list)) or not 1 <= len(self.grid) <= 3:
-            raise CaseError(f"Case.grid: {self.grid!r} is not a tuple of one to three integers")
-        grid = tuple(self.grid) + (1,) * (3 - len(self.grid))
-        _set(self, grid=tuple(_integer(f"Case.grid.{axis}", size, 1, limit)
-                              for axis, size, limit in zip("xyz", grid, GRID_LIMITS)))
+        if not callable(self.grid):
+            store(self, grid=_grid_of(self.grid))
         if not isinstance(self.tolerance, Tolerance):
             raise CaseError(f"Case.tolerance: {self.tolerance!r} is not a Tolerance")
         if self.reference is not None and not callable(self.reference):
@@ -259,6 +249,10 @@ class Case:
             raise CaseError(f"Case.work: {self.work!r} is not a Work")
         if not isinstance(self.description, str):
             raise CaseError(f"Case.description: {self.description!r} is not a str")
+
+    def grid_for(self, compiled: CompiledKernel) -> tuple[int, int, int]:
+        """The launch grid, once the kernel is compiled."""
+        return _grid_of(self.grid(compiled)) if callable(self.grid) else self.grid
 
     @staticmethod
     def _check_argument(name: str, argument: Any) -> None:

@@ -101,6 +101,13 @@ Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
   return with_oracle(std::move(compiled));
 }
 
+Result<kernel::CompiledCase> CasePreparer::recompile(const kernel::CompiledCase& base,
+                                                     const std::string& ttgir) {
+  HEBE_CHECK(start_worker());
+  const kernel::ArtifactStore store(where_.data_root);
+  return kernel::recompile_case(*worker_, store, base, ttgir, where_.cache / "triton");
+}
+
 Result<PreparedCase> CasePreparer::with_oracle(kernel::CompiledCase compiled) {
   HEBE_CHECK(start_worker());
   PreparedCase out{std::move(compiled), {}, {}};

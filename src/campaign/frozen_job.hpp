@@ -59,6 +59,9 @@ public:
   [[nodiscard]] Result<PreparedCase> prepare(const kernel::CaseRequest& subject);
   /// Both arms of a job, for a GPU of this compute capability.
   [[nodiscard]] Result<PreparedArms> prepare_arms(const JobSpec& job, int arch);
+  /// The same launch with other code. It has the base's inputs and oracle.
+  [[nodiscard]] Result<kernel::CompiledCase> recompile(const kernel::CompiledCase& base,
+                                                       const std::string& ttgir);
   /// The same for a case that was compiled before: its request names the source.
   [[nodiscard]] Result<PreparedCase> with_oracle(kernel::CompiledCase compiled);
   /// Tools and versions, as the worker said; null before the first preparation.

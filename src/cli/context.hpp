@@ -62,6 +62,10 @@ struct Command {
 [[nodiscard]] Command probe_meter_command();
 [[nodiscard]] Command probe_response_command();
 [[nodiscard]] Command ttgir_command();
+[[nodiscard]] Command qualify_command();
+[[nodiscard]] Command layernorm_retention_qualify_command();
+[[nodiscard]] Command layernorm_reintegration_qualify_command();
+[[nodiscard]] Command layernorm_reintegration_probe_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);

@@ -83,7 +83,9 @@ int run(int argc, char** argv) {
         queue_status_command(), campaign_work_command(), ingest_command(),
         catalog_rebuild_command(), dataset_snapshot_command(), dataset_verify_command(),
         analysis_verify_command(), probe_meter_command(), probe_response_command(),
-        run_positive_control_command(), run_control_ladder_command(), ttgir_command()}) {
+        run_positive_control_command(), run_control_ladder_command(), ttgir_command(), qualify_command(),
+        layernorm_retention_qualify_command(), layernorm_reintegration_qualify_command(),
+        layernorm_reintegration_probe_command()}) {
     auto* sub = app.add_subcommand(command.name, command.help);
     sub->callback([&code, action = command.add(*sub, context)] { code = action(); });
   }

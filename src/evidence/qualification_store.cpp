@@ -22,46 +22,9 @@ std::string schema_of(QualificationKind kind) {
   return fmt::format("hebe.qualification.{}/1", name_of(kind));
 }
 
-// Immutable and named by content: what is there already is the same, or it is damaged.
-Result<bool> write_once(const fs::path& file, std::string_view bytes) {
-  std::error_code ec;
-  if (!fs::exists(fs::symlink_status(file, ec))) {
-    HEBE_CHECK(make_directories(file.parent_path()));
-    HEBE_CHECK(write_file_whole(file, bytes));
-    return false;
-  }
-  HEBE_TRY(const auto there, read_record(file, kMostBytes));
-  if (there.bytes != bytes)
-    return refuse(RefusalCode::digest_mismatch, "another content lies under this content's name",
-                  "move it away; it is damaged", file.string());
-  return true;
-}
-
-std::vector<std::string> ids(const DataRoot& root, QualificationKind kind) {
-  std::vector<std::string> out;
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator(qualifications_folder(root, kind), ec))
-    if (const auto& p = entry.path(); p.extension() == ".json" && p.stem().string().size() == 64)
-      out.push_back(p.stem().string());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 Result<StoredQualification> load_id(const DataRoot& root, QualificationKind kind,
                                     const std::string& id) {
-  StoredQualification s;
-  s.file = qualifications_folder(root, kind) / (id + ".json");
-  s.id = id;
-  s.existed = true;
-  HEBE_TRY(const auto bytes, read_record(s.file, kMostBytes));
-  auto text = bytes.bytes;
-  if (text.ends_with('\n')) text.pop_back();
-  if (sha256_hex(text) != id || text.size() + 1 != bytes.bytes.size())
-    return refuse(RefusalCode::digest_mismatch, "its content id is " + sha256_hex(text),
-                  "restore the qualification from a copy, or probe again", s.file.string());
-  HEBE_TRY(s.json, parse_json(text, s.file.string()));
-  HEBE_CHECK(check_schema(s.json, schema_of(kind), s.file.string()));
-  return s;
+  return load_record(qualifications_folder(root, kind) / (id + ".json"), schema_of(kind));
 }
 
 std::string when_of(const Json& j) {
@@ -104,45 +67,23 @@ Result<StoredQualification> store_qualification(const DataRoot& root, Qualificat
         {"rows", rows}}},
       {"findings", p.findings}};
   HEBE_CHECK(check_schema(s.json, schema_of(kind), "the qualification"));
-  HEBE_TRY(const auto text, canonical_json(s.json));
-  s.id = sha256_hex(text);
-  s.file = qualifications_folder(root, kind) / (s.id + ".json");
   const auto raw = root.path() / "artifacts" / (digest + ".parquet");
-  for (const auto& file : {s.file, raw}) HEBE_CHECK(check_inside(root.path(), file));
+  HEBE_CHECK(check_inside(root.path(), raw));
   // The readings first: a qualification never names what is not there.
   HEBE_TRY([[maybe_unused]] const auto had, write_once(raw, readings));
-  HEBE_TRY(s.existed, write_once(s.file, text + "\n"));
-  return s;
+  return store_record(root, qualifications_folder(root, kind), std::move(s.json));
 }
 
 Result<StoredQualification> load_qualification(const DataRoot& root, QualificationKind kind,
                                                const std::string& name) {
-  std::vector<std::string> hits;
-  for (const auto& id : ids(root, kind))
-    if (id.find(name) != std::string::npos) hits.push_back(id);
-  if (hits.empty())
-    return refuse(RefusalCode::not_found,
-                  name.empty()
-                      ? fmt::format("there is no {} qualification here", name_of(kind))
-                      : fmt::format("no {} qualification is named \"{}\"", name_of(kind), name),
-                  fmt::format("make one with `hebe probe-{}`, or give part of an id below {}",
-                              name_of(kind), qualifications_folder(root, kind).string()));
-  if (!name.empty() && hits.size() > 1)
-    return refuse(RefusalCode::bad_argument,
-                  fmt::format("\"{}\" fits {} qualifications", name, hits.size()),
-                  "give more of the id");
-  std::optional<StoredQualification> newest;
-  for (const auto& id : hits) {
-    HEBE_TRY(auto one, load_id(root, kind, id));
-    if (!newest || when_of(one.json) >= when_of(newest->json)) newest = std::move(one);
-  }
-  return std::move(*newest);
+  return find_record(qualifications_folder(root, kind), schema_of(kind), name,
+                     fmt::format("hebe probe-{}", name_of(kind)));
 }
 
 Result<std::vector<std::string>> newest_of_each_board(const DataRoot& root,
                                                       QualificationKind kind) {
   std::map<std::string, std::pair<std::string, std::string>> newest; // uuid: when, id
-  for (const auto& id : ids(root, kind)) {
+  for (const auto& id : record_ids(qualifications_folder(root, kind))) {
     HEBE_TRY(const auto one, load_id(root, kind, id));
     auto& best = newest[one.json.at("board").at("uuid").get<std::string>()];
     if (best.second.empty() || when_of(one.json) >= best.first) best = {when_of(one.json), id};
@@ -208,7 +149,7 @@ Result<StoredQualification> current_qualification(const DataRoot& root, Qualific
   const auto next = fmt::format("run `hebe probe-{}` on this board", name_of(kind));
   std::optional<StoredQualification> newest, current;
   std::string damaged;
-  for (const auto& id : ids(root, kind)) {
+  for (const auto& id : record_ids(qualifications_folder(root, kind))) {
     auto one = load_id(root, kind, id);
     if (!one) {
       damaged = one.error().where + ": " + one.error().what;

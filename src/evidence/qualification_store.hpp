@@ -4,7 +4,7 @@
 // readings; a qualification is of one board, driver and boot, and ends with any of them.
 #pragma once
 
-#include "evidence/data_root.hpp"
+#include "evidence/content_record.hpp"
 #include "evidence/verify.hpp"
 #include "measure/source_recording.hpp"
 
@@ -31,12 +31,7 @@ struct QualificationParts {
   Json load;     ///< which kernel, and how it was driven
 };
 
-struct StoredQualification {
-  std::filesystem::path file;
-  std::string id;
-  Json json;
-  bool existed = false;
-};
+using StoredQualification = StoredRecord;
 
 /// Refuses before anything is written (bad_schema), or no_space, no_permission.
 [[nodiscard]] Result<StoredQualification>

@@ -114,6 +114,15 @@ Result<Occupancy> SimDevice::occupancy(Kernel&) {
   return refuse(RefusalCode::driver_unavailable, "the simulated GPU has no registers to count");
 }
 
+void SimDevice::count_rereads(Kernel& kernel) {
+  if (auto& engine = static_cast<SimKernel&>(kernel).engine) engine->count_rereads();
+}
+
+const ttgir::Counts* SimDevice::counts_of(const Kernel& kernel) {
+  const auto& engine = static_cast<const SimKernel&>(kernel).engine;
+  return engine && engine->counts() ? &*engine->counts() : nullptr;
+}
+
 Status SimDevice::launch_once(Kernel& kernel) {
   auto& k = static_cast<SimKernel&>(kernel);
   if (k.engine) {

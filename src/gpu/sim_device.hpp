@@ -6,6 +6,7 @@
 
 #include "gpu/device.hpp"
 #include "gpu/sim_board.hpp"
+#include "ttgir/counts.hpp"
 
 #include <map>
 
@@ -34,6 +35,11 @@ public:
   [[nodiscard]] Status wait(Event& event) override;
   [[nodiscard]] Result<bool> reached(Event& event) override;
   [[nodiscard]] Result<Seconds> elapsed(Event& from, Event& to) override;
+
+  /// Before the first launch: also counts what each program loads again.
+  static void count_rereads(Kernel& kernel);
+  /// What the first launch of a kernel did; null where it was not interpreted.
+  [[nodiscard]] static const ttgir::Counts* counts_of(const Kernel& kernel);
 
 private:
   [[nodiscard]] Result<std::span<std::byte>> memory(DevicePointer pointer, std::size_t size);

@@ -6,6 +6,7 @@
 
 #include "gpu/sim_board.hpp"
 #include "kernel/launch_spec.hpp"
+#include "ttgir/counts.hpp"
 #include "ttgir/ir.hpp"
 
 #include <memory>
@@ -27,6 +28,10 @@ public:
   /// What the first launch did: bytes of global memory loaded and stored, floating-point operations
   /// (a multiply-add of a product is two). Known after one run.
   [[nodiscard]] const std::optional<Work>& counted() const { return counted_; }
+  /// Has the first launch counted with the bytes that a program loads again (slower).
+  void count_rereads() { rereads_ = true; }
+  /// The same in full.
+  [[nodiscard]] const std::optional<ttgir::Counts>& counts() const { return counts_; }
 
 private:
   SimEngine(const kernel::LaunchSpec& launch, std::unique_ptr<ttgir::Module> module)
@@ -34,6 +39,8 @@ private:
   kernel::LaunchSpec launch_;
   std::unique_ptr<ttgir::Module> module_;
   std::optional<Work> counted_;
+  std::optional<ttgir::Counts> counts_;
+  bool rereads_ = false;
 };
 
 } // namespace hebe::gpu

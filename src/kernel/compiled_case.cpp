@@ -22,22 +22,25 @@ Json request_json(const CaseRequest& r) {
   return {{"case", r.file.string()}, {"function", r.function}, {"parameters", r.parameters}};
 }
 
-} // namespace
-
-Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
-                                  const CaseRequest& request, const std::filesystem::path& cache) {
+Json compile_json(const CaseRequest& request, const std::filesystem::path& cache) {
   Json parameters = request_json(request);
   parameters["target"] = {{"backend", "cuda"}, {"arch", request.arch}, {"warp_size", 32}};
   parameters["options"] = request.options;
   parameters["cache_dir"] = cache.string();
-  HEBE_TRY(const auto answer, worker.request("compile", parameters));
+  return parameters;
+}
+
+Result<CompiledCase> stored(const Json& answer, const ArtifactStore& store,
+                            const CaseRequest& request, bool from_ttgir) {
   try {
     CompiledCase out;
     out.request = request;
     out.provenance = answer.at("provenance");
+    out.resources = answer.value("resources", Json{{"unavailable", "the worker did not say"}});
     HEBE_TRY(out.launch, LaunchSpec::from_json(answer.at("launch"), "the worker's launch spec"));
     for (const std::string kind : {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "sass"}) {
-      const bool optional = kind == "sass"; // without nvdisasm; provenance says why
+      // Without nvdisasm there is no sass; provenance says why.
+      const bool optional = kind == "sass" || (kind == "ttir" && from_ttgir);
       if (optional && !answer.at("artifacts").contains(kind)) continue;
       if (!answer.at("artifacts").contains(kind))
         return refuse(RefusalCode::compile_failed, "the compilation made no " + kind);
@@ -51,6 +54,23 @@ Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
     return refuse(RefusalCode::worker_failed,
                   std::string("the worker's compile result lacks something: ") + e.what());
   }
+}
+
+} // namespace
+
+Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
+                                  const CaseRequest& request, const std::filesystem::path& cache) {
+  HEBE_TRY(const auto answer, worker.request("compile", compile_json(request, cache)));
+  return stored(answer, store, request, false);
+}
+
+Result<CompiledCase> recompile_case(Worker& worker, const ArtifactStore& store,
+                                    const CompiledCase& base, const std::string& ttgir,
+                                    const std::filesystem::path& cache) {
+  auto parameters = compile_json(base.request, cache);
+  parameters["ttgir"] = ttgir;
+  HEBE_TRY(const auto answer, worker.request("recompile", parameters));
+  return stored(answer, store, base.request, true);
 }
 
 Result<std::map<std::string, ReferenceOutput>>

@@ -25,6 +25,7 @@ struct CompiledCase {
   LaunchSpec launch;
   ArtifactSet artifacts;
   Json provenance; ///< source hash, signature, constants, attributes, tool versions
+  Json resources;  ///< registers, stack and spills as the cubin says, or why they are not known
   std::string cubin;
   std::string ttgir; ///< what the simulated GPU interprets
 };
@@ -32,6 +33,13 @@ struct CompiledCase {
 [[nodiscard]] Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
                                                 const CaseRequest& request,
                                                 const std::filesystem::path& cache);
+
+/// The same launch with other code: `ttgir` through the rest of Triton's own pipeline. Its
+/// artifacts have no ttir: the text begins below it. compile_failed has the compiler's own words.
+[[nodiscard]] Result<CompiledCase> recompile_case(Worker& worker, const ArtifactStore& store,
+                                                  const CompiledCase& base,
+                                                  const std::string& ttgir,
+                                                  const std::filesystem::path& cache);
 
 /// The oracle's values of every output, as files in `folder`. `inputs` maps buffer names to raw
 /// files.

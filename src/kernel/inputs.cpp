@@ -51,6 +51,7 @@ double normal_quantile(double p) {
 }
 
 double value_of(const Initialiser& init, DType dtype, std::uint32_t bits) {
+  if (init.kind == Initialiser::Kind::constant) return init.first;
   const double u = static_cast<double>(bits) * 0x1p-32;
   if (init.kind == Initialiser::Kind::normal)
     return init.first + init.second * normal_quantile(u + 0x1p-33);

@@ -24,10 +24,25 @@ Result<std::uint64_t> unsigned_from(const Json& value, std::string_view where) {
                 std::string(where));
 }
 
+// JSON has no infinities: the worker writes them as words.
+std::optional<double> number_from(const Json& j) {
+  if (j == "inf") return std::numeric_limits<double>::infinity();
+  if (j == "-inf") return -std::numeric_limits<double>::infinity();
+  if (j == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (j.is_boolean()) return j.get<bool>() ? 1.0 : 0.0;
+  if (!j.is_number()) return std::nullopt;
+  return j.get<double>();
+}
+
 Result<Initialiser> initialiser_from(const Json& j) {
   Initialiser init;
   const auto kind = j.at("kind").get<std::string>();
   if (kind == "zeros") return init;
+  if (kind == "constant") {
+    init.kind = Initialiser::Kind::constant;
+    init.first = number_from(j.at("value")).value(); // the schema has seen it
+    return init;
+  }
   init.kind = kind == "uniform" ? Initialiser::Kind::uniform : Initialiser::Kind::normal;
   init.first = j.at(kind == "uniform" ? "low" : "mean").get<double>();
   init.second = j.at(kind == "uniform" ? "high" : "std").get<double>();
@@ -143,16 +158,11 @@ Result<std::vector<PackedParameter>> pack_parameters(const LaunchSpec& spec,
     }
     PackedParameter p{a.name, size_of(a.dtype), {}};
     if (is_float(a.dtype)) {
-      const bool is_word = a.value == "inf" || a.value == "-inf" || a.value == "nan";
-      if (!is_word && !a.value.is_number())
+      const auto v = number_from(a.value);
+      if (!v)
         return refuse(RefusalCode::bad_schema, "required a number, found " + a.value.dump(), {},
                       "argument " + a.name);
-      // JSON has no infinities: the worker writes them as words.
-      const double v = a.value == "inf"    ? std::numeric_limits<double>::infinity()
-                       : a.value == "-inf" ? -std::numeric_limits<double>::infinity()
-                       : a.value == "nan"  ? std::numeric_limits<double>::quiet_NaN()
-                                           : a.value.get<double>();
-      store(v, a.dtype, p.value.data());
+      store(*v, a.dtype, p.value.data());
     } else if (a.value.is_boolean()) {
       p.value[0] = static_cast<std::byte>(a.value.get<bool>());
     } else if (a.dtype == DType::u64) {

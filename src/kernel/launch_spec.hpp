@@ -20,8 +20,8 @@ enum class Role { in, out, inout };
 
 /// How a buffer's bytes are made before the first launch.
 struct Initialiser {
-  enum class Kind { zeros, uniform, normal } kind = Kind::zeros;
-  double first = 0;  ///< low, or mean
+  enum class Kind { zeros, uniform, normal, constant } kind = Kind::zeros;
+  double first = 0;  ///< low, mean, or the constant (which may be an infinity or NaN)
   double second = 0; ///< high (exclusive), or standard deviation
   std::uint64_t seed = 0;
 };

@@ -3,17 +3,12 @@
 // that only the code differs; a kernel that is wrong is never timed.
 #pragma once
 
-#include "core/json.hpp"
-#include "gpu/guarded_buffer.hpp"
-#include "kernel/artifact_store.hpp"
-#include "kernel/compiled_case.hpp"
+#include "qualify/launch_buffers.hpp"
 
 #include <array>
 #include <map>
 
 namespace hebe::qualify {
-
-using ExpectedOutputs = std::map<std::string, kernel::ReferenceOutput>;
 
 class Workload {
 public:
@@ -39,26 +34,16 @@ public:
 
 private:
   Workload(gpu::Device& device, std::array<const kernel::CompiledCase*, 2> arms,
-           std::array<const ExpectedOutputs*, 2> expected)
-      : device_(&device), arms_(arms), expected_(expected) {}
+           std::array<const ExpectedOutputs*, 2> expected, LaunchBuffers buffers)
+      : device_(&device), arms_(arms), expected_(expected), buffers_(std::move(buffers)) {}
   [[nodiscard]] const kernel::LaunchSpec& launch() const { return arms_[0]->launch; }
-  [[nodiscard]] Status fill_inputs(bool only_inout);
-  [[nodiscard]] Status poison(std::byte value);
-  [[nodiscard]] Status inputs_intact() const;
-  [[nodiscard]] Result<std::vector<std::string>> output_digests() const;
   [[nodiscard]] Status repeats_in_place(int arm);
-  [[nodiscard]] Result<std::string> digest(const gpu::GuardedBuffer& buffer) const;
-  [[nodiscard]] Result<Json> check_outputs(int arm);
   [[nodiscard]] Result<Json> arms_agree(bool required) const;
-  [[nodiscard]] static gpu::FunctionalModel
-  functional_model(gpu::Device& device, const kernel::LaunchSpec& launch,
-                   const ExpectedOutputs& expected,
-                   const std::vector<gpu::DevicePointer>& pointers);
 
   gpu::Device* device_;
   std::array<const kernel::CompiledCase*, 2> arms_;
   std::array<const ExpectedOutputs*, 2> expected_;
-  std::vector<gpu::GuardedBuffer> buffers_; ///< one a buffer argument, in order
+  LaunchBuffers buffers_;
   std::array<std::unique_ptr<gpu::Kernel>, 2> kernels_;
   std::array<std::vector<std::string>, 2> checked_outputs_; ///< digests, per arm
 };

@@ -11,5 +11,6 @@ namespace hebe::rewrite {
 [[nodiscard]] Pass reuse_loads();              ///< reuse_loads.cpp
 [[nodiscard]] Pass hoist_loads();              ///< hoist_loads.cpp
 [[nodiscard]] Pass remove_dead();              ///< remove_dead.cpp
+[[nodiscard]] Pass pin_contractions_pass();   ///< pin_contractions.cpp
 
 } // namespace hebe::rewrite

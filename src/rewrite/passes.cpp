@@ -7,15 +7,8 @@ namespace hebe::rewrite {
 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table{
-      inline_single_trip_loops(),
-      unroll_loops(),
-      reuse_loads(),
-      hoist_loads(),
-      remove_dead(),
-      drop_masks(),
-      hint(),
-      stage_shared(),
-      simplify(),
+      inline_single_trip_loops(), unroll_loops(), reuse_loads(), hoist_loads(),  remove_dead(),
+      pin_contractions_pass(),    drop_masks(),   hint(),        stage_shared(), simplify(),
   };
   return table;
 }

@@ -19,6 +19,12 @@ Json to_json(const AccessCounts& counts) {
           {"sectors", counts.sectors}};
 }
 
+Json to_json(const OpPlace& place) {
+  Json json = {{"op", place.op}, {"line", place.line}};
+  if (!place.value.empty()) json["value"] = place.value;
+  return json;
+}
+
 } // namespace
 
 std::string_view name_of(WorkKind kind) {
@@ -43,7 +49,7 @@ Json to_json(const Counts& counts) {
     accesses.push_back(std::move(access));
   }
   Json arguments = Json::array();
-  for (const ArgumentBytes& each : counts.arguments)
+  for (const ArgumentBytes& each : counts.arguments) {
     arguments.push_back({{"name", each.name},
                          {"size", each.size},
                          {"loaded", each.loaded},
@@ -52,7 +58,13 @@ Json to_json(const Counts& counts) {
                          {"unique_loaded", each.unique_loaded},
                          {"unique_stored", each.unique_stored},
                          {"unique_sectors", each.unique_sectors}});
-  return {{"programs", counts.programs},
+    if (const auto& loads = each.by_program)
+      arguments.back()["by_program"] = {{"first", loads->first},
+                                        {"lanes", loads->lanes},
+                                        {"again", loads->again},
+                                        {"after_write", loads->after_write}};
+  }
+  Json json = {{"programs", counts.programs},
           {"operations", operations},
           {"accesses", accesses},
           {"arguments", arguments},
@@ -62,6 +74,13 @@ Json to_json(const Counts& counts) {
           {"operations_per_program", to_json(counts.operations_per_program, counts.programs)},
           {"products_per_program", to_json(counts.products_per_program, counts.programs)},
           {"bytes_per_program", to_json(counts.bytes_per_program, counts.programs)}};
+  for (const Reread& each : counts.rereads)
+    json["rereads"].push_back({{"argument", each.argument},
+                               {"earlier", to_json(each.earlier)},
+                               {"later", to_json(each.later)},
+                               {"written", each.written},
+                               {"bytes", each.bytes}});
+  return json;
 }
 
 } // namespace hebe::ttgir

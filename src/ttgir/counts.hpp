@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,12 +56,35 @@ struct OpAccess {
   AccessCounts counts;
 };
 
+/// An op of the text.
+struct OpPlace {
+  std::string op, value; ///< as OpAccess has them
+  std::uint32_t line = 0;
+};
+
+/// Loaded bytes by what the same program did with them before; these sum to `loaded`.
+struct ProgramLoads {
+  std::uint64_t first = 0;       ///< not loaded before
+  std::uint64_t lanes = 0;       ///< by another element of the same execution
+  std::uint64_t again = 0;       ///< by an earlier execution, and not written since
+  std::uint64_t after_write = 0; ///< what the program itself wrote
+};
+
+/// Two ops by which a program reached the same bytes, one after the other.
+struct Reread {
+  std::string argument;
+  OpPlace earlier, later; ///< the same op: executions of a loop
+  bool written = false;   ///< the earlier one wrote them
+  std::uint64_t bytes = 0;
+};
+
 struct ArgumentBytes {
   std::string name;
   std::uint64_t size = 0;
   std::uint64_t loaded = 0, stored = 0, atomic = 0;   ///< bytes of active elements
   std::uint64_t unique_loaded = 0, unique_stored = 0; ///< bytes touched at least once
   std::uint64_t unique_sectors = 0;                   ///< 32-byte sectors touched at least once
+  std::optional<ProgramLoads> by_program;             ///< where rereads were asked for
 };
 
 struct Spread {
@@ -75,6 +99,7 @@ struct Counts {
   std::vector<ArgumentBytes> arguments;              ///< buffers, in order
   std::uint64_t shared_read = 0, shared_written = 0; ///< bytes of shared and tensor memory
   std::uint64_t barriers = 0;
+  std::vector<Reread> rereads; ///< where asked for
   Spread operations_per_program; ///< all kinds but products
   Spread products_per_program;   ///< multiply-adds
   Spread bytes_per_program;      ///< global, loaded and stored

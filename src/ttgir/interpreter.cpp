@@ -130,7 +130,7 @@ struct Worker {
          const InterpretOptions& options, TouchedBytes* touched)
       : program(plan, memory, launch, options, nullptr) {
     if (!touched) return;
-    traffic.emplace(*touched, plan.instructions.size(), memory.buffers().size());
+    traffic.emplace(*touched, plan.instructions.size(), memory.buffers().size(), options.rereads);
     program.traffic = &*traffic;
     sums.emplace(plan);
   }

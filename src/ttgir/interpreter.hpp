@@ -59,6 +59,8 @@ struct InterpretOptions {
   /// Elements without a defined value (masked off without `other`, ub.poison) are NaN or 0xCC…
   /// instead of 0, so that reliance on them shows.
   bool poison_undefined = false;
+  /// With `count`: what each program loads more than once, and by which ops. Slower.
+  bool rereads = false;
 };
 
 struct Outcome {

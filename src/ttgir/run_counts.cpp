@@ -26,6 +26,10 @@ void add(AccessCounts& into, const AccessCounts& other) {
   into.sectors += other.sectors;
 }
 
+OpPlace place(const Operation& op) {
+  return {std::string(op.name), op.results.empty() ? "" : std::string(op.results[0].name), op.line};
+}
+
 } // namespace
 
 void ProgramSums::add(Program& program) {
@@ -40,7 +44,7 @@ void ProgramSums::add(Program& program) {
   }
   note(operations, all, programs == 0);
   note(products, multiplied, programs == 0);
-  note(bytes, program.traffic ? program.traffic->take_program_bytes() : 0, programs == 0);
+  note(bytes, program.traffic ? program.traffic->end_program() : 0, programs == 0);
   ++programs;
 }
 
@@ -89,11 +93,28 @@ Counts joined(const Plan& plan, const GlobalMemory& memory, const TouchedBytes& 
       bytes.stored += each->by_buffer[i].stored;
       bytes.atomic += each->by_buffer[i].atomic;
     }
+    for (const Traffic* each : traffic)
+      if (each->rereads) {
+        auto& sum = bytes.by_program ? *bytes.by_program : bytes.by_program.emplace();
+        const auto& part = each->rereads->by_buffer[i];
+        sum.first += part.first;
+        sum.lanes += part.lanes;
+        sum.again += part.again;
+        sum.after_write += part.after_write;
+      }
     bytes.unique_loaded = touched.loaded(i);
     bytes.unique_stored = touched.stored(i);
     bytes.unique_sectors = touched.sectors(i);
     counts.arguments.push_back(std::move(bytes));
   }
+  std::map<Rereads::Pair, std::uint64_t> pairs;
+  for (const Traffic* each : traffic)
+    if (each->rereads)
+      for (const auto& [pair, bytes] : each->rereads->pairs) pairs[pair] += bytes;
+  for (const auto& [pair, bytes] : pairs)
+    counts.rereads.push_back({memory.buffers()[pair.buffer].name,
+                              place(*plan.instructions[pair.earlier]->op),
+                              place(*plan.instructions[pair.later]->op), pair.written, bytes});
   for (const Traffic* each : traffic) {
     counts.shared_read += each->all_shared_read();
     counts.shared_written += each->all_shared_written();

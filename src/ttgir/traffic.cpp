@@ -44,13 +44,17 @@ std::uint64_t TouchedBytes::sectors(std::size_t buffer) const {
   return sum;
 }
 
-Traffic::Traffic(TouchedBytes& touched, std::size_t instructions, std::size_t buffers)
-    : by_instruction(instructions), by_buffer(buffers), touched_(touched) {}
+Traffic::Traffic(TouchedBytes& touched, std::size_t instructions, std::size_t buffers,
+                 bool with_rereads)
+    : by_instruction(instructions), by_buffer(buffers), touched_(touched) {
+  if (with_rereads) rereads.emplace(buffers);
+}
 
 void Traffic::begin(std::uint32_t instruction, std::uint64_t lanes) {
   instruction_ = instruction;
   lanes_ = lanes;
   last_sector_ = ~0ULL;
+  if (rereads) rereads->begin(instruction);
 }
 
 void Traffic::range(Way way, std::uint64_t address, std::uint64_t bytes, std::uint64_t elements) {
@@ -78,15 +82,18 @@ void Traffic::range(Way way, std::uint64_t address, std::uint64_t bytes, std::ui
   case Way::load:
     sum.loaded += bytes;
     touched_.load(buffer, offset, bytes);
+    if (rereads) rereads->load(buffer, offset, bytes);
     break;
   case Way::store:
     sum.stored += bytes;
     touched_.store(buffer, offset, bytes);
+    if (rereads) rereads->write(buffer, offset, bytes);
     break;
   case Way::atomic:
     sum.atomic += bytes;
     touched_.load(buffer, offset, bytes);
     touched_.store(buffer, offset, bytes);
+    if (rereads) rereads->write(buffer, offset, bytes);
     break;
   }
 }

@@ -5,9 +5,11 @@
 
 #include "ttgir/counts.hpp"
 #include "ttgir/global_memory.hpp"
+#include "ttgir/rereads.hpp"
 
 #include <atomic>
-#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace hebe::ttgir {
@@ -37,7 +39,7 @@ class Traffic {
 public:
   enum class Way : std::uint8_t { load, store, atomic };
 
-  Traffic(TouchedBytes& touched, std::size_t instructions, std::size_t buffers);
+  Traffic(TouchedBytes& touched, std::size_t instructions, std::size_t buffers, bool rereads);
 
   /// An op begins, with so many elements.
   void begin(std::uint32_t instruction, std::uint64_t lanes);
@@ -45,8 +47,11 @@ public:
   void range(Way way, std::uint64_t address, std::uint64_t bytes, std::uint64_t elements);
   void shared_read(std::uint64_t bytes) { shared_read_ += bytes; }
   void shared_written(std::uint64_t bytes) { shared_written_ += bytes; }
-  /// Bytes of global memory since the last call: one program's.
-  [[nodiscard]] std::uint64_t take_program_bytes() { return std::exchange(program_bytes_, 0); }
+  /// One program ends; the bytes of global memory that it accessed.
+  [[nodiscard]] std::uint64_t end_program() {
+    if (rereads) rereads->end_program();
+    return std::exchange(program_bytes_, 0);
+  }
 
   struct Entry {
     std::uint32_t buffer;
@@ -57,6 +62,7 @@ public:
     std::uint64_t loaded = 0, stored = 0, atomic = 0;
   };
   std::vector<Bytes> by_buffer;
+  std::optional<Rereads> rereads; ///< where asked for
   [[nodiscard]] std::uint64_t all_shared_read() const { return shared_read_; }
   [[nodiscard]] std::uint64_t all_shared_written() const { return shared_written_; }
 

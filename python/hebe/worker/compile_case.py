@@ -5,59 +5,91 @@ Triton's own compiler does it with an explicit target, so neither a GPU nor a dr
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import errno
 import hashlib
 import json
 import os
-import platform
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator
 
+from hebe.case import Case
 from hebe.worker import parameters, toolchain
 from hebe.worker.compile_error import compile_failure
+from hebe.worker.compile_record import artifacts_of, constant, environment, provenance_of
 from hebe.worker.launch import launch_of
 from hebe.worker.load_case import LoadedCase, open_case
 from hebe.worker.options import check_options, freeze_override, portable
 from hebe.worker.protocol import Failure, jsonable
+from hebe.worker.resources import compiled_kernel, resources_of
+from hebe.worker.sourced_kernel import open_kernel
 from hebe.worker.specialise import Specialisation, kernel_of, specialise
 
-#: Triton's metadata that the launch does not already hold in another form, but that a reader may want.
-METADATA = (
-    "name", "num_warps", "num_ctas", "num_stages", "shared", "tmem_size", "global_scratch_size",
-    "global_scratch_align", "profile_scratch_size", "profile_scratch_align", "launch_cooperative_grid", "launch_pdl",
-    "tensordesc_meta", "triton_version",
-)
 TEXT_STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 _private_cache: Path | None = None
 
 
-def compile_case(path: str, function: str, given: dict[str, Any], target: dict[str, Any],
-                 overrides: dict[str, Any], cache_dir: str | None) -> dict[str, Any]:
-    """{"launch", "artifacts", "provenance"}; raises Failure."""
+@dataclass(frozen=True)
+class Prepared:
+    """A case bound to a target and options, ready for Triton's compiler. Usable inside `prepared_case` only."""
+
+    loaded: LoadedCase
+    case: Case
+    values: dict[str, Any]  # the case function's parameters
+    target: dict[str, Any]
+    backend: Any  # Triton's, for the target
+    bound: Specialisation
+    kernel_source: dict[str, Any] | None  # where a kernel that is not the case file's own comes from
+    cache: Path
+    ptxas: str  # its version
+
+    def grid(self, resources: dict[str, Any], metadata: Any) -> tuple[int, int, int]:
+        """The case's grid; one that is a function is asked with what the kernel has become."""
+        if not callable(self.case.grid):
+            return self.case.grid
+        kernel = compiled_kernel(resources, metadata)
+        with self.loaded.running():
+            return self.case.grid_for(kernel)
+
+
+def compile_case(**request: Any) -> dict[str, Any]:
+    """{"launch", "artifacts", "provenance", "resources"} for the arguments of `prepared_case`; raises Failure."""
+    with prepared_case(**request) as prepared:
+        compiled = compile_base(prepared)
+        cubin, metadata = compiled.asm["cubin"], compiled.metadata
+        sass, nvdisasm = toolchain.disassemble(cubin)
+        resources = resources_of(cubin, metadata.name, sass)
+        grid = prepared.grid(resources, metadata)
+        launch = launch_of(prepared.case, prepared.values, prepared.target, prepared.bound, metadata, grid)
+        texts = {stage: compiled.asm[stage] for stage in TEXT_STAGES}
+        return {
+            "launch": jsonable(launch),
+            "artifacts": artifacts_of(prepared.loaded.data, texts, cubin, sass),
+            "provenance": jsonable(provenance_of(prepared, metadata._asdict(), nvdisasm)),
+            "resources": resources,
+        }
+
+
+@contextlib.contextmanager
+def prepared_case(path: str, function: str, given: dict[str, Any], target: dict[str, Any],
+                  overrides: dict[str, Any], cache_dir: str | None) -> Iterator[Prepared]:
+    """Load a case and bind it; raises Failure."""
     ptxas = toolchain.require_tool(toolchain.ptxas_for(target["arch"]))
     with open_case(path) as loaded:
         call = loaded.function(function)
         values = parameters.resolve(loaded, call, given)
         case = loaded.make(call, values)
-        kernel = kernel_of(case)
-        backend = _backend(target)
         cache = _cache_folder(cache_dir)
-        options = check_options({**case.options, **overrides}, _options_class(backend), target["arch"])
-        bound = specialise(case, kernel, freeze_override(options, cache), backend)
-        compiled = _compile(loaded, bound, target, cache, ptxas["version"])
-        if compiled.metadata.tensordesc_meta:
-            raise Failure("compile_failed", "the kernel takes tensor descriptors; these are not supported yet")
-        sass, nvdisasm = toolchain.disassemble(compiled.asm["cubin"])
-        return {
-            "launch": jsonable(launch_of(case, values, target, bound, compiled.metadata)),
-            "artifacts": _artifacts(loaded, compiled, sass),
-            "provenance": jsonable(_provenance(loaded, bound, compiled, ptxas, nvdisasm)),
-        }
+        with open_kernel(loaded, case, target["arch"], cache) as (case, kernel_source):
+            kernel = kernel_of(case)
+            backend = _backend(target)
+            options = check_options({**case.options, **overrides}, _options_class(backend), target["arch"])
+            bound = specialise(case, kernel, freeze_override(options, cache), backend)
+            yield Prepared(loaded, case, values, target, backend, bound, kernel_source, cache, ptxas["version"])
 
 
 def forget_private_cache() -> None:
@@ -97,24 +129,36 @@ def _cache_folder(cache_dir: str | None) -> Path:
     return folder
 
 
-def _compile(loaded: LoadedCase, bound: Specialisation, target: dict[str, Any], cache: Path, ptxas: str) -> Any:
+def compile_base(prepared: Prepared) -> Any:
+    """Triton's CompiledKernel of the case as it is; raises Failure."""
     from triton.compiler import ASTSource
-    from triton.compiler import compile as triton_compile
-    from triton.backends.compiler import GPUTarget
 
+    bound = prepared.bound
     source = ASTSource(bound.kernel, bound.signature, bound.constants, bound.attributes)
     try:
-        with _cached_under(cache / _cache_key(loaded, bound, target, ptxas)):
-            compiled = triton_compile(source, target=GPUTarget(**target), options=bound.options.__dict__)
+        compiled = run_compiler(prepared, source)
+    except Failure:
+        raise
+    except BaseException as error:  # a kernel's own constexpr code may raise anything, sys.exit included
+        raise compile_failure(error, prepared.loaded) from None
+    if compiled.metadata.tensordesc_meta:
+        raise Failure("compile_failed", "the kernel takes tensor descriptors; these are not supported yet")
+    return compiled
+
+
+def run_compiler(prepared: Prepared, source: Any) -> Any:
+    """Triton's compiler on a source in any of its forms; raises Failure for the disk, else what Triton raises."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import compile as triton_compile
+
+    try:
+        with _cached_under(prepared.cache / cache_key(prepared)):
+            compiled = triton_compile(source, target=GPUTarget(**prepared.target),
+                                      options=prepared.bound.options.__dict__)
             compiled.asm["cubin"]  # read now, while the folder is known to be there
             return compiled
     except OSError as error:
-        kind = _DISK_KINDS.get(error.errno)
-        if kind is None:
-            raise compile_failure(error, loaded) from None
-        raise Failure(kind, f"Triton's cache could not be written: {error.strerror}", where=str(cache)) from None
-    except BaseException as error:  # a kernel's own constexpr code may raise anything, sys.exit included
-        raise compile_failure(error, loaded) from None
+        raise (disk_failure(error, prepared.cache) or error) from None
 
 
 _DISK_KINDS = {
@@ -123,17 +167,25 @@ _DISK_KINDS = {
 }
 
 
-def _cache_key(loaded: LoadedCase, bound: Specialisation, target: dict[str, Any], ptxas: str) -> str:
+def disk_failure(error: OSError, folder: Path) -> Failure | None:
+    """What a full or forbidden disk makes of an attempt to write below `folder`; None for every other error."""
+    kind = _DISK_KINDS.get(error.errno)
+    return kind and Failure(kind, f"Triton's cache could not be written: {error.strerror}", where=str(folder))
+
+
+def cache_key(prepared: Prepared) -> str:
     """Everything that decides the artifacts, as one digest: the folder below which Triton keeps its own cache.
 
     Triton's key alone is not enough: it takes constants by str(), and it sees nothing of a plain global that a
-    constexpr function reads, in the case file or in a helper.
+    constexpr function reads, in the case file, in a helper or in the file of a sourced kernel.
     """
+    loaded, bound = prepared.loaded, prepared.bound
     decides = [
-        toolchain.triton_version(), ptxas, target, loaded.digests(), bound.kernel.__name__, bound.signature,
-        [[list(key), repr(_constant(value))] for key, value in sorted(bound.constants.items())],
+        toolchain.triton_version(), prepared.ptxas, prepared.target, loaded.digests(), prepared.kernel_source,
+        loaded.kernel_files and loaded.kernel_files.digests(), bound.kernel.__name__, bound.signature,
+        [[list(key), repr(constant(value))] for key, value in sorted(bound.constants.items())],
         [[list(key), value] for key, value in sorted(bound.attributes.items())],
-        portable(bound.options.__dict__), _environment(),
+        portable(bound.options.__dict__), environment(),
     ]
     return hashlib.sha256(json.dumps(jsonable(decides), sort_keys=True).encode()).hexdigest()[:32]
 
@@ -149,63 +201,3 @@ def _cached_under(folder: Path) -> Iterator[None]:
             del os.environ["TRITON_CACHE_DIR"]
         else:
             os.environ["TRITON_CACHE_DIR"] = before
-
-
-def _environment() -> dict[str, str]:
-    """The environment variables that Triton says change its code."""
-    from triton._C.libtriton import get_cache_invalidating_env_vars
-
-    return dict(sorted(get_cache_invalidating_env_vars().items()))
-
-
-def _artifacts(loaded: LoadedCase, compiled: Any, sass: str | None) -> dict[str, dict[str, str]]:
-    """Artifacts by stage. "sass" is left out where it cannot be made; provenance then says why."""
-    texts = {stage: compiled.asm[stage] for stage in TEXT_STAGES}
-    if sass is not None:
-        texts["sass"] = sass
-    artifacts = {"source": _encoded(loaded.data)}
-    artifacts |= {stage: {"encoding": "utf-8", "data": text} for stage, text in texts.items()}
-    artifacts["cubin"] = {"encoding": "base64", "data": base64.b64encode(compiled.asm["cubin"]).decode("ascii")}
-    return artifacts
-
-
-def _encoded(data: bytes) -> dict[str, str]:
-    """The exact bytes of a source file, as text where they are UTF-8."""
-    try:
-        return {"encoding": "utf-8", "data": data.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {"encoding": "base64", "data": base64.b64encode(data).decode("ascii")}
-
-
-def _provenance(loaded: LoadedCase, bound: Specialisation, compiled: Any, ptxas: dict[str, str],
-                nvdisasm: dict[str, str]) -> dict[str, Any]:
-    """Where the artifacts come from. Holds no path, so that equal inputs give equal records on every machine."""
-    names = list(bound.signature)
-    metadata = compiled.metadata._asdict()
-    digests = loaded.digests()
-    return {
-        "source_sha256": digests.pop(loaded.file_name),
-        "source_name": loaded.file_name,
-        "helpers": digests,
-        "signature": bound.signature,
-        "constants": {names[key[0]]: _constant(value) for key, value in bound.constants.items()},
-        "attributes": {names[key[0]]: value for key, value in bound.attributes.items() if value},
-        "options": portable(bound.options.__dict__),
-        "triton": toolchain.triton_version(),
-        "ptxas": ptxas["version"],
-        "nvdisasm": nvdisasm.get("version") or {"unavailable": nvdisasm["unavailable"]},
-        "python": platform.python_version(),
-        "environment": _environment(),
-        "metadata": {name: metadata[name] for name in METADATA if name in metadata},
-    }
-
-
-def _constant(value: Any) -> Any:
-    """A constexpr value for the record: plain values as they are, a function by its code's digest, the rest by str."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (tuple, list)):
-        return [_constant(item) for item in value]
-    if hasattr(value, "cache_key"):
-        return f"{value.__name__}:{value.cache_key}"
-    return str(value)

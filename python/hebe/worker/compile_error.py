@@ -13,8 +13,8 @@ def compile_failure(error: BaseException, loaded: LoadedCase) -> Failure:
     """Failure(compile_failed): the innermost cause as the message, the innermost kernel line as `where`."""
     chain = list(_causes(error))
     lines = [line for link in chain if (line := _kernel_line(link, loaded))]
-    where = lines[-1] if lines else local_line(error, loaded.importer.sources)
-    message = _text(chain[-1])
+    where = lines[-1] if lines else local_line(error, loaded.sources())
+    message = error_text(chain[-1])
     if not lines and isinstance(error, RuntimeError) and "PassManager" in message:
         message += " (MLIR's diagnostics are on the worker's stderr)"
     return Failure("compile_failed", message, where, "".join(tracebacks.format_exception(error)))
@@ -43,7 +43,7 @@ def _kernel_line(error: BaseException, loaded: LoadedCase) -> str | None:
 def _jit_functions(loaded: LoadedCase) -> Iterator[Any]:
     from triton.runtime.jit import JITCallable
 
-    for module in loaded.importer.modules.values():
+    for module in loaded.modules():
         for value in list(vars(module).values()):
             while not isinstance(value, JITCallable) and hasattr(value, "fn"):
                 value = value.fn
@@ -59,7 +59,8 @@ def _def_line(function: Any) -> int:
     return function.starting_line_number
 
 
-def _text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """The error's name and its own words, without what names temporary files."""
     if isinstance(error, SystemExit):
         return f"the kernel's code called sys.exit({error.code!r})"
     text = getattr(error, "error_message", None) or str(error)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from hebe.case import Buffer, Case, Normal, Scalar, Uniform, Zeros
+from hebe.case import Buffer, Case, Constant, Normal, Scalar, Uniform, Zeros
 from hebe.worker.specialise import Specialisation
 
 SCHEMA = "hebe.launch/1"
 
 
 def launch_of(case: Case, values: dict[str, Any], target: dict[str, Any], bound: Specialisation,
-              metadata: Any) -> dict[str, Any]:
+              metadata: Any, grid: tuple[int, int, int]) -> dict[str, Any]:
     """The launch of a compiled case. `values` are the case function's parameters, `metadata` is Triton's.
 
-    `grid` is the case's own; with num_ctas > 1 the launcher multiplies x. The cubin's two trailing scratch pointers
-    are described by `global_scratch` and `profile_scratch` (bytes per program) and are not in `arguments`.
+    `grid` is the case's own, or what its grid function gave; with num_ctas > 1 the launcher multiplies x. The cubin's
+    two trailing scratch pointers are described by `global_scratch` and `profile_scratch` (bytes per program) and are
+    not in `arguments`.
     """
     return {
         "schema": SCHEMA,
@@ -23,7 +24,7 @@ def launch_of(case: Case, values: dict[str, Any], target: dict[str, Any], bound:
         "parameters": values,
         "target": target,
         "entry": metadata.name,
-        "grid": list(case.grid),
+        "grid": list(grid),
         "num_warps": metadata.num_warps,
         "num_ctas": metadata.num_ctas,
         "shared_bytes": metadata.shared or 0,
@@ -44,12 +45,15 @@ def _argument(name: str, argument: Buffer | Scalar) -> dict[str, Any]:
     if isinstance(argument, Scalar):
         return {"name": name, "kind": "scalar", "dtype": argument.dtype, "value": argument.value}
     return {"name": name, "kind": "buffer", "dtype": argument.dtype, "shape": list(argument.shape),
-            "role": argument.role, "init": _init(argument.init)}
+            "role": argument.role, "init": _init(argument)}
 
 
-def _init(init: Uniform | Normal | Zeros | None) -> dict[str, Any] | None:
+def _init(buffer: Buffer) -> dict[str, Any] | None:
+    init = buffer.init
     if isinstance(init, Uniform):
         return {"kind": "uniform", "low": init.low, "high": init.high, "seed": init.seed}
     if isinstance(init, Normal):
         return {"kind": "normal", "mean": init.mean, "std": init.std, "seed": init.seed}
+    if isinstance(init, Constant):
+        return {"kind": "constant", "value": init.in_type(buffer.dtype)}
     return {"kind": "zeros"} if isinstance(init, Zeros) else None

@@ -8,6 +8,7 @@ and the working directory and environment are as before. A package in the folder
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import importlib.abc
@@ -55,8 +56,9 @@ class FolderImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         self.run(module, Path(module.__spec__.origin))
 
-    def run(self, module: types.ModuleType, file: Path) -> None:
-        """Execute `file` as `module`. Only its relative name reaches the code object, and so Triton's locations."""
+    def run(self, module: types.ModuleType, file: Path, part: Callable[[str, str], ast.Module] | None = None) -> None:
+        """Execute `file`, or the `part` of it that a function of its text and name chooses, as `module`. Only the
+        file's relative name reaches the code object, and so Triton's locations."""
         name = file.relative_to(self.folder).as_posix()
         data = file.read_bytes()
         self.sources[name] = data
@@ -64,7 +66,11 @@ class FolderImporter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         text = _decode(data, name)
         # No modification time: linecache.checkcache then leaves the entry alone, and inspect.getsource works.
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
+        exec(compile(part(text, name) if part else text, name, "exec", dont_inherit=True), module.__dict__)
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of every file that ran, by relative name."""
+        return {name: hashlib.sha256(data).hexdigest() for name, data in sorted(self.sources.items())}
 
 
 def _decode(data: bytes, name: str) -> str:
@@ -80,11 +86,15 @@ def _decode(data: bytes, name: str) -> str:
 
 @dataclass
 class LoadedCase:
-    """A case file that has run. Usable inside `open_case` only."""
+    """A case file that has run. Usable inside `open_case` only.
+
+    `kernel_files` holds the files that a sourced kernel came from (hebe.worker.sourced_kernel), if the case has one.
+    """
 
     path: Path
     importer: FolderImporter
     module: types.ModuleType
+    kernel_files: FolderImporter | None = None
 
     @property
     def file_name(self) -> str:
@@ -96,7 +106,16 @@ class LoadedCase:
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every local file that ran, by relative name: the case file and its helpers."""
-        return {name: hashlib.sha256(data).hexdigest() for name, data in sorted(self.importer.sources.items())}
+        return self.importer.digests()
+
+    def sources(self) -> dict[str, bytes]:
+        """Every file whose lines may be named in an error, by relative name."""
+        return {**(self.kernel_files.sources if self.kernel_files else {}), **self.importer.sources}
+
+    def modules(self) -> list[types.ModuleType]:
+        """Every module that may hold the case's kernel and the functions that it calls."""
+        others = self.kernel_files.modules.values() if self.kernel_files else ()
+        return [*self.importer.modules.values(), *others]
 
     def function(self, name: str) -> Callable:
         """The case function; raises Failure(case_not_found) listing the functions that are there."""

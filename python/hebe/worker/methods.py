@@ -7,7 +7,9 @@ import inspect
 from hebe.worker import parameters, protocol, toolchain
 from hebe.worker.compile_case import compile_case
 from hebe.worker.load_case import open_case
+from hebe.worker.pipeline_probe import probe_pipeline as try_pipeline
 from hebe.worker.protocol import Failure, refuse_rest, take
+from hebe.worker.recompile import recompile_case
 from hebe.worker.reference import compute_reference
 
 
@@ -33,18 +35,27 @@ def describe(params: dict) -> dict:
 
 
 def compile(params: dict) -> dict:
-    """A case to its launch, artifacts and provenance, for one target and one set of options."""
-    request = {
-        "path": take(params, "case", str),
-        "function": take(params, "function", str, default="case"),
-        "given": take(params, "parameters", dict, default={}),
-        "target": _target(take(params, "target", dict)),
-        "overrides": take(params, "options", dict, default={}),
-        "cache_dir": take(params, "cache_dir", str, default=None),
-    }
+    """A case to its launch, artifacts, provenance and resources, for one target and one set of options."""
+    request = _compile_request(params)
     refuse_rest(params)
     toolchain.require_triton()
     return compile_case(**request)
+
+
+def recompile(params: dict) -> dict:
+    """A case's kernel from edited TTGIR: the same request and result as compile, with the text in "ttgir"."""
+    text, request = take(params, "ttgir", str), _compile_request(params)
+    refuse_rest(params)
+    toolchain.require_triton()
+    return recompile_case(text, **request)
+
+
+def probe_pipeline(params: dict) -> dict:
+    """What Triton can dump, take back and compile again, tried on a case; "edited" is TTGIR of its own, or null."""
+    edited, request = take(params, "edited", str, default=None), _compile_request(params)
+    refuse_rest(params)
+    toolchain.require_triton()
+    return try_pipeline(edited, **request)
 
 
 def reference(params: dict) -> dict:
@@ -61,6 +72,18 @@ def reference(params: dict) -> dict:
     return compute_reference(**request)
 
 
+def _compile_request(params: dict) -> dict:
+    """The arguments of `prepared_case`, taken out of the params."""
+    return {
+        "path": take(params, "case", str),
+        "function": take(params, "function", str, default="case"),
+        "given": take(params, "parameters", dict, default={}),
+        "target": _target(take(params, "target", dict)),
+        "overrides": take(params, "options", dict, default={}),
+        "cache_dir": take(params, "cache_dir", str, default=None),
+    }
+
+
 def _target(target: dict) -> dict:
     """The target, complete and checked; raises Failure(bad_request)."""
     backend = take(target, "backend", str)
@@ -75,4 +98,5 @@ def _target(target: dict) -> dict:
     return {"backend": backend, "arch": arch, "warp_size": warp_size}
 
 
-METHODS = {"hello": hello, "describe": describe, "compile": compile, "reference": reference}
+METHODS = {"hello": hello, "describe": describe, "compile": compile, "recompile": recompile, "reference": reference,
+           "probe_pipeline": probe_pipeline}

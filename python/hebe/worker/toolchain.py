@@ -58,22 +58,27 @@ def ptxas_for(arch: int) -> str:
 
 def disassemble(cubin: bytes) -> tuple[str | None, dict[str, str]]:
     """The cubin's SASS by nvdisasm, and the tool as found. The text is None where the tool is unavailable."""
-    found = _find("nvdisasm")
+    return read_cubin("nvdisasm", "-c", cubin)
+
+
+def read_cubin(tool: str, option: str, cubin: bytes) -> tuple[str | None, dict[str, str]]:
+    """What `tool option cubin` prints, and the tool as found. The text is None where the tool is unavailable."""
+    found = _find(tool)
     if "unavailable" in found:
         return None, found
-    text, fault = _disassemble_by(found["path"], found["version"], cubin)
+    text, fault = _read_cubin_by(tool, found["path"], found["version"], option, cubin)
     return (text, found) if fault is None else (None, {"unavailable": fault})
 
 
 @functools.lru_cache(maxsize=256)
-def _disassemble_by(path: str, version: str, cubin: bytes) -> tuple[str, str | None]:
-    """(SASS, fault or None). nvdisasm takes longer than most kernels take to compile, so equal cubins go once."""
+def _read_cubin_by(tool: str, path: str, version: str, option: str, cubin: bytes) -> tuple[str, str | None]:
+    """(text, fault or None). nvdisasm takes longer than most kernels take to compile, so equal cubins go once."""
     # A fixed relative name, so that the text can never show where the temporary folder was.
-    with tempfile.TemporaryDirectory(prefix="hebe-sass-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hebe-cubin-") as folder:
         (Path(folder) / "kernel.cubin").write_bytes(cubin)
-        done = subprocess.run([path, "-c", "kernel.cubin"], cwd=folder, capture_output=True)
+        done = subprocess.run([path, option, "kernel.cubin"], cwd=folder, capture_output=True)
     if done.returncode != 0:
-        return "", f"nvdisasm {version} failed on this cubin: {done.stderr.decode('utf-8', 'replace').strip()}"
+        return "", f"{tool} {version} failed on this cubin: {done.stderr.decode('utf-8', 'replace').strip()}"
     return done.stdout.decode("utf-8", "replace"), None
 
 

@@ -1,0 +1,22 @@
+// Commands that qualify kernels: a general one and its rows. Internal to the command line.
+#pragma once
+
+#include "cli/context.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hebe::cli {
+
+/// Options that commands with kernels of other people's share.
+struct SourceOptions {
+  std::string triton_source;
+};
+void add_source_options(CLI::App& app, SourceOptions& o);
+/// The worker's command, with where Triton's sources lie.
+[[nodiscard]] Result<kernel::WorkerCommand> worker_of(const Context& c, const SourceOptions& o);
+
+/// A specification by path, or by its name in studies/.
+[[nodiscard]] Result<std::filesystem::path> spec_named(const Context& c, const std::string& name);
+
+} // namespace hebe::cli
