@@ -71,7 +71,7 @@ std::vector<qualify::Candidate> candidates_for(const qualify::PointResult& point
   if (!arguments.empty() &&
       std::ranges::none_of(out, [](auto& c) { return c.name == "hoist-loads"; }))
     out.push_back(candidate("hoist-loads", "loops kept, equal loads made one in the entry block",
-                            {{"hoist-loads", {{"arguments", arguments}, {"pin", false}}},
+                            {{"hoist-loads", {{"arguments", arguments}}},
                              {"remove-dead", Json::object()}},
                             arguments));
   return out;

@@ -139,6 +139,12 @@ std::optional<Interval> KnownValues::computed(const Value& value) {
     const auto lower = interval(loop->lower()), upper = interval(loop->upper()),
                step = interval(loop->step());
     if (!lower || !upper || !step || step->low <= 0) return std::nullopt;
+    // As numbers without a sign a negative bound is a large one.
+    if (loop->is_unsigned() && (lower->low < 0 || upper->low < 0)) return std::nullopt;
+    std::int64_t span = 0;
+    if (__builtin_sub_overflow(upper->high, lower->low, &span) ||
+        upper->high == std::numeric_limits<std::int64_t>::min())
+      return std::nullopt;
     Interval out = resting_on_both(*lower, *upper);
     out.arguments.insert(step->arguments.begin(), step->arguments.end());
     out.grid = out.grid || step->grid;
@@ -174,15 +180,21 @@ std::optional<Interval> KnownValues::of_operation(const Operation& op) {
   case Op::tt_broadcast:
   case Op::tt_expand_dims:
   case Op::ttg_convert_layout:
-  case Op::arith_extsi:
   case Op::arith_trunci: // in_range refuses what does not fit
     return a;
+  case Op::arith_extsi: // an i1 is 0 or 1 here, and true is -1 with a sign
+    return width(*op.operands[0]) == 1 ? std::nullopt : a;
   case Op::arith_extui:
     return a && a->low >= 0 ? a : std::nullopt;
   default:
     break;
   }
   if (!a || !b) return std::nullopt;
+  // Signed arithmetic of i1, where true is -1, is not what intervals of 0 and 1 say.
+  const auto text = predicate_of(op);
+  const bool signless = op.is(Op::arith_andi) || op.is(Op::arith_ori) ||
+                        (op.is(Op::arith_cmpi) && !text.starts_with('s'));
+  if (width(*op.operands[0]) == 1 && !signless) return std::nullopt;
   switch (op.code) {
   case Op::arith_addi:
     return corners(*a, *b, kAdd);

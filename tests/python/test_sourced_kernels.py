@@ -287,8 +287,8 @@ def needs(package: str):
 
 @needs("liger_kernel")
 def test_ligers_layer_norm_compiles(worker):
-    case = ROOT / "kernels" / "liger_layer_norm.py"
-    result = worker.compile(case, parameters={"m": 4, "n": 1024, "dtype": "bf16"})
+    case = ROOT / "kernels" / "packages" / "liger_norms.py"
+    result = worker.compile(case, function="layer_norm", parameters={"m": 4, "n": 1024, "dtype": "bf16"})
     assert result["launch"]["entry"] == "_layer_norm_forward_kernel" and result["launch"]["num_warps"] == 4
     source = result["provenance"]["kernel_source"]
     assert source["path"] == "liger_kernel/ops/layer_norm.py"
@@ -353,7 +353,8 @@ def test_an_official_tutorials_kernel_compiles(worker, tmp_path, file):
 @pytest.mark.skipif(not os.environ.get("HEBE_TRITON_SOURCE"),
                     reason="HEBE_TRITON_SOURCE is not set: no checkout of Triton's sources with its tutorials")
 def test_the_layer_norm_tutorial_is_the_one_that_its_case_pins(worker):
-    result = worker.compile(ROOT / "kernels" / "tutorial_layer_norm.py", parameters={"m": 3, "n": 1000})
+    case = ROOT / "kernels" / "packages" / "tutorials.py"
+    result = worker.compile(case, function="layer_norm", parameters={"m": 3, "n": 1000})
     launch = result["launch"]
     assert (launch["entry"], launch["grid"], launch["num_warps"]) == ("_layer_norm_fwd_fused", [3, 1, 1], 4)
     assert result["provenance"]["constants"] == {"BLOCK_SIZE": 1024}

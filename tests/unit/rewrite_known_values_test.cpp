@@ -101,5 +101,26 @@ TEST(KnownValues, trips_of_a_loop) {
   EXPECT_FALSE(KnownValues(LaunchFacts{}).trips(k.at(2)));
 }
 
+TEST(KnownValues, a_signed_operation_on_i1_is_not_known) {
+  auto k = kernel("    %t = arith.constant true\n    %f = arith.constant false\n"
+                  "    %e = arith.extsi %t : i1 to i32\n"  // -1
+                  "    %c = arith.cmpi sgt, %t, %f : i1\n" // false
+                  "    %m = arith.maxsi %t, %f : i1\n"     // false
+                  "    %u = arith.cmpi ugt, %t, %f : i1\n");
+  LaunchFacts facts;
+  KnownValues known(facts);
+  for (const std::size_t i : {2U, 3U, 4U}) EXPECT_FALSE(known.interval(k.at(i).result())) << i;
+  EXPECT_EQ(known.constant(k.at(5).result())->low, 1);
+}
+
+TEST(KnownValues, an_unsigned_loop_to_a_negative_bound_runs_to_a_large_one) {
+  auto k = kernel("    %zero = arith.constant 0 : i32\n    %end = arith.constant -1 : i32\n"
+                  "    %step = arith.constant 32 : i32\n"
+                  "    scf.for unsigned %i = %zero to %end step %step  : i32 {\n"
+                  "      %x = arith.addi %i, %i : i32\n    }\n");
+  LaunchFacts facts;
+  EXPECT_FALSE(KnownValues(facts).interval(k.at(3).regions[0]->front().arguments[0]));
+}
+
 } // namespace
 } // namespace hebe::rewrite

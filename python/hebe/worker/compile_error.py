@@ -7,6 +7,7 @@ from typing import Any, Iterator
 
 from hebe.worker.load_case import LoadedCase, local_line
 from hebe.worker.protocol import Failure
+from hebe.worker.stand_ins import unwrap
 
 
 def compile_failure(error: BaseException, loaded: LoadedCase) -> Failure:
@@ -41,13 +42,11 @@ def _kernel_line(error: BaseException, loaded: LoadedCase) -> str | None:
 
 
 def _jit_functions(loaded: LoadedCase) -> Iterator[Any]:
-    from triton.runtime.jit import JITCallable
-
     for module in loaded.modules():
         for value in list(vars(module).values()):
-            value = unwrap(value)
-            if isinstance(value, JITCallable):
-                yield value
+            function = unwrap(value)
+            if function is not None:
+                yield function
 
 
 def _def_line(function: Any) -> int:
