@@ -53,7 +53,10 @@ Operation& Module::create(const Draft& draft, Block& block, Operation* before) {
     op.attributes[i] = {keep(draft.attributes[i].name), keep(draft.attributes[i].text),
                         draft.attributes[i].place};
   op.results = make_list<Value>(draft.results.size());
-  const auto name = keep(draft.name);
+  // MLIR reads "%4" as a number and stops there: what is made of "4" and more needs a letter first.
+  const bool number = !draft.name.empty() && draft.name[0] >= '0' && draft.name[0] <= '9' &&
+                      draft.name.find_first_not_of("0123456789") != std::string::npos;
+  const auto name = keep(number ? "v" + draft.name : draft.name);
   const bool grouped = op.results.size() > 1;
   for (std::size_t i = 0; i < op.results.size(); ++i) {
     Value& value = op.results[i];

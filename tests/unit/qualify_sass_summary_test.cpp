@@ -56,7 +56,9 @@ TEST(SassSummary, layer_norm_loads_twenty_times_by_argument) {
   EXPECT_EQ(s.code.instructions, times(text, " ;\n"));
   EXPECT_TRUE(s.code.other.empty());
   for (const auto& each : s.code.accesses)
-    if (is_global(each.kind)) EXPECT_EQ(each.in_loop, each.bytes == 16) << each.line;
+    if (is_global(each.kind)) {
+      EXPECT_EQ(each.in_loop, each.bytes == 16) << each.line;
+    }
 }
 
 TEST(SassSummary, softmax_copies_its_rows_to_shared_memory_without_waiting) {
