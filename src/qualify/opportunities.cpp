@@ -1,7 +1,6 @@
 #include "qualify/mechanism.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -135,12 +134,16 @@ private:
 
   void true_masks() {
     if (!m_.counts || !m_.table) return;
-    std::set<std::uint32_t> all_true, other;
-    for (const auto& each : m_.counts->accesses)
-      (each.counts.lanes == each.counts.active ? all_true : other).insert(each.line);
+    // An op that reaches several arguments has a row for each, and its elements in one of them.
+    std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> of_line;
+    for (const auto& each : m_.counts->accesses) {
+      of_line[each.line].first += each.counts.lanes;
+      of_line[each.line].second += each.counts.active;
+    }
     std::string lines;
     for (const TableAccess& each : m_.table->rows)
-      if (each.masked && all_true.contains(each.line) && !other.contains(each.line))
+      if (const auto found = of_line.find(each.line);
+          each.masked && found != of_line.end() && found->second.first == found->second.second)
         lines += fmt::format("{}{}", lines.empty() ? "" : ", ", each.line);
     if (!lines.empty())
       add("true_masks", "", {"drop-masks"}, std::nullopt,

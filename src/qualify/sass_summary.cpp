@@ -158,9 +158,7 @@ Result<SassSummary> summarise_sass(std::string_view text,
       if (open == std::string_view::npos) continue;
       const auto label = cut.labels.find(operand.substr(open + 2, operand.find(')') - open - 2));
       if (label == cut.labels.end() || label->second >= cut.instructions.size()) continue;
-      // The padding behind the code is a branch to itself, which is no loop of the kernel.
-      const auto first = cut.instructions[label->second].line;
-      if (first < at.line) out.code.mark_loop(first, at.line);
+      out.code.mark_loop(cut.instructions[label->second].line, at.line);
     }
   return out;
 }

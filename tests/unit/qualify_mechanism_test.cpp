@@ -5,6 +5,8 @@
 
 #include "core/files.hpp"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -134,6 +136,32 @@ std::vector<std::string> kinds(const Json& mechanism) {
 TEST(Mechanism, masks_that_were_all_true_are_told_only_where_they_were) {
   EXPECT_THAT(kinds(layer_norm(8192)), ::testing::Contains("true_masks"));
   EXPECT_THAT(kinds(layer_norm(8000)), ::testing::Not(::testing::Contains("true_masks")));
+}
+
+TEST(Mechanism, a_mask_over_two_arguments_is_true_for_both_together) {
+  const auto kernel =
+      function("%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %n: i32",
+               "    %i = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>\n"
+               "    %half = arith.constant dense<8> : tensor<16xi32>\n"
+               "    %low = arith.cmpi slt, %i, %half : tensor<16xi32>\n"
+               "    %ns = tt.splat %n : i32 -> tensor<16xi32>\n"
+               "    %m = arith.cmpi slt, %i, %ns : tensor<16xi32>\n"
+               "    %ps = tt.splat %p : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>\n"
+               "    %qs = tt.splat %q : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>\n"
+               "    %s = arith.select %low, %ps, %qs : tensor<16xi1>, tensor<16x!tt.ptr<f32>>\n"
+               "    %a = tt.addptr %s, %i : tensor<16x!tt.ptr<f32>>, tensor<16xi32>\n"
+               "    %x = tt.load %a, %m : tensor<16x!tt.ptr<f32>>\n");
+  for (const std::int32_t n : {16, 15}) {
+    std::vector<float> p(16), q(16);
+    const auto outcome = launch(kernel, {buffer(p), buffer(q), scalar(n)}, {1, 1, 1}, 1,
+                                {.count = true, .poison_undefined = false, .rereads = true});
+    ASSERT_TRUE(outcome) << to_text(outcome.error());
+    const auto json =
+        mechanism_of(layer_norm_launch(1), {kernel, "", ""}, Json(), *outcome->counts);
+    EXPECT_EQ(json.at("ttgir").at("accesses").at(0).at("argument"), "p or q");
+    const auto all = kinds(json);
+    EXPECT_EQ(std::ranges::count(all, "true_masks"), n == 16 ? 1 : 0);
+  }
 }
 
 TEST(Mechanism, more_trips_need_other_passes) {

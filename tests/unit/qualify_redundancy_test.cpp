@@ -109,6 +109,20 @@ TEST(Redundancy, a_store_between_makes_it_another_value) {
   EXPECT_TRUE(r.pairs[0].written != r.pairs[1].written);
 }
 
+TEST(Redundancy, what_an_atomic_touched_is_no_first_load) {
+  const auto r = of_body(
+      "    %v = arith.constant 1.0 : f32\n    %t = arith.constant true\n"
+      "    %o = tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %t : (!tt.ptr<f32>, f32, i1) -> f32\n"
+      "    %a" +
+      std::string(kLoad));
+  const auto& p = r.arguments.at(0);
+  EXPECT_EQ(p.loaded, 4U);
+  EXPECT_EQ(p.unique, 0U);
+  EXPECT_EQ(p.after_own_write, 4U);
+  EXPECT_EQ(p.by_other_programs, 0U);
+  EXPECT_TRUE(p.stored_too);
+}
+
 TEST(Redundancy, lanes_of_one_execution_that_share_bytes_are_not_a_second_load) {
   const auto r = of_body("    %s = tt.splat %p : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>\n"
                          "    %a = tt.load %s : tensor<32x!tt.ptr<f32>>\n");
