@@ -14,8 +14,24 @@ using ttgir::Type;
 using ttgir::Value;
 using Kind = TableAccess::Kind;
 
-std::string argument_of(const Value& pointer, std::span<const Value> arguments) {
-  const auto origin = ttgir::origin_of(pointer);
+/// A descriptor that the kernel makes in its scratch memory stands for the memory it was made of.
+const Value& described(const Value& pointer, const ttgir::Module& module) {
+  const Value* scratch = &pointer;
+  if (scratch->op && scratch->op->is(Op::ttng_reinterpret_tensor_descriptor) &&
+      !scratch->op->operands.empty())
+    scratch = scratch->op->operands[0];
+  if (!scratch->op || scratch->op->is(Op::tt_addptr)) return pointer;
+  const Value* made_of = nullptr;
+  ttgir::walk(module.top(), [&](Operation& op) {
+    if (op.is(Op::ttng_tensormap_create) && op.operands.size() > 1 && op.operands[0] == scratch)
+      made_of = op.operands[1];
+  });
+  return made_of ? *made_of : pointer;
+}
+
+std::string argument_of(const Value& pointer, const ttgir::Module& module,
+                        std::span<const Value> arguments) {
+  const auto origin = ttgir::origin_of(described(pointer, module));
   if (origin.anything || origin.arguments.empty()) return "?";
   std::string name;
   for (const auto number : origin.arguments)
@@ -128,8 +144,9 @@ private:
   static std::optional<std::uint64_t> bytes_of(const Type& type) {
     const Type& leaf = type.leaf();
     const unsigned bits =
-        leaf.is(Type::Kind::pointer) ? 64 : std::max(leaf.scalar == ttgir::Scalar::i1 ? 8U : 0U,
-                                                     ttgir::bits_of(leaf.scalar));
+        leaf.is(Type::Kind::pointer)
+            ? 64
+            : std::max(leaf.scalar == ttgir::Scalar::i1 ? 8U : 0U, ttgir::bits_of(leaf.scalar));
     if (bits == 0) return std::nullopt;
     return static_cast<std::uint64_t>(type.elements()) * bits / 8;
   }
@@ -142,7 +159,7 @@ private:
     row.value = op.results.empty() ? "" : std::string(op.results[0].name);
     row.line = op.line;
     const Value* from = operand(op, pointer);
-    row.argument = from ? argument_of(*from, arguments_) : "?";
+    row.argument = from ? argument_of(*from, module_, arguments_) : "?";
     row.masked = mask != kNoMask && operand(op, mask) != nullptr;
     if (moved && moved->type) {
       const Type& type = *moved->type;

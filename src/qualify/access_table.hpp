@@ -14,15 +14,22 @@
 namespace hebe::qualify {
 
 struct TableAccess {
-  enum class Kind : std::uint8_t { load, store, atomic, async_copy, descriptor_load, descriptor_store };
+  enum class Kind : std::uint8_t {
+    load,
+    store,
+    atomic,
+    async_copy,
+    descriptor_load,
+    descriptor_store
+  };
   Kind kind = Kind::load;
   std::string op;       ///< "tt.load"
   std::string value;    ///< of the result; empty for stores
   std::string argument; ///< "X", "X or Y"; "?": may be any
   std::string element;  ///< "f16"
   std::int64_t elements = 1;
-  std::optional<std::uint64_t> bytes;          ///< a program, for one execution, no lane masked off
-  std::optional<std::uint32_t> vector_bytes;   ///< side by side in one thread, by the layout
+  std::optional<std::uint64_t> bytes;        ///< a program, for one execution, no lane masked off
+  std::optional<std::uint32_t> vector_bytes; ///< side by side in one thread, by the layout
   bool strided = false; ///< neighbours of the text's order are not the layout's: its fastest
                         ///< dimension is not the last
   bool masked = false;

@@ -71,8 +71,10 @@ Json by_argument(const kernel::LaunchSpec& launch, const Mechanism& m) {
     if (m.counts)
       for (const auto& each : m.counts->arguments)
         if (each.name == argument.name)
-          row["bytes"] = {{"loaded", each.loaded}, {"unique_loaded", each.unique_loaded},
-                          {"stored", each.stored}, {"atomic", each.atomic}};
+          row["bytes"] = {{"loaded", each.loaded},
+                          {"unique_loaded", each.unique_loaded},
+                          {"stored", each.stored},
+                          {"atomic", each.atomic}};
     if (m.redundancy)
       if (const auto* each = m.redundancy->of(argument.name)) {
         row["bytes"]["again"] = each->again;
@@ -117,7 +119,7 @@ Mechanism read_mechanism(const kernel::LaunchSpec& launch, KernelTexts texts, Js
   else
     out.unavailable["redundancy"] = redundancy.error().what;
   const Json registers = number(out.resources, "registers");
-  if (!registers.is_number_unsigned()) {
+  if (!registers.is_number_integer() || registers.get<std::int64_t>() <= 0) {
     const Json why = number(out.resources, "unavailable");
     out.unavailable["occupancy"] =
         why.is_string() ? why.get<std::string>() : "registers a thread are not known";
@@ -163,8 +165,8 @@ Json to_json(const kernel::LaunchSpec& launch, const Mechanism& m) {
 
 Json mechanism_of(const kernel::LaunchSpec& launch, KernelTexts texts, Json resources,
                   std::optional<ttgir::Counts> counts) {
-  return to_json(launch, read_mechanism(launch, std::move(texts), std::move(resources),
-                                        std::move(counts)));
+  return to_json(launch,
+                 read_mechanism(launch, std::move(texts), std::move(resources), std::move(counts)));
 }
 
 } // namespace hebe::qualify

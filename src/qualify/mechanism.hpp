@@ -1,8 +1,8 @@
 // Where a kernel's bytes go and what a rewrite could save, from its artifacts and counts. In: a
-// launch, its TTGIR, PTX and SASS, its compiled resources, counts of the interpreter; out: a summary
-// for machines, opportunities in order, a table for people. Invariant: nothing is measured: every
-// part says whether it is static, counted, computed or estimated, and a part that could not be made
-// is there with the reason.
+// launch, its TTGIR, PTX and SASS, its compiled resources, counts of the interpreter; out: a
+// summary for machines, opportunities in order, a table for people. Invariant: nothing is measured:
+// every part says whether it is static, counted, computed or estimated, and a part that could not
+// be made is there with the reason.
 #pragma once
 
 #include "core/json.hpp"
@@ -42,8 +42,8 @@ struct Mechanism {
                                        Json resources, std::optional<ttgir::Counts> counts);
 
 struct Opportunity {
-  std::string kind;     ///< "reread", "spills", "uncoalesced", …
-  std::string argument; ///< empty: of the kernel
+  std::string kind;                ///< "reread", "spills", "uncoalesced", …
+  std::string argument;            ///< empty: of the kernel
   std::vector<std::string> passes; ///< of rewrite/ that could do it; empty: none known
   std::optional<double> bytes;     ///< saved a launch, estimated; absent: cannot be told in bytes
   double share = 0;                ///< of the bytes that the launch loads and stores

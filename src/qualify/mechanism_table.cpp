@@ -39,11 +39,11 @@ void arguments(const Json& mechanism, std::string& out) {
   out += fmt::format(row, "loads/stores of", "TTGIR", "PTX", "SASS", "loaded", "unique",
                      "same program", "other program", "stored");
   for (const Json& each : mechanism.at("by_argument"))
-    out += fmt::format(row, each.at("argument").get<std::string>(), instructions(each, "ttgir"),
-                       instructions(each, "ptx"), instructions(each, "sass"),
-                       bytes_of(each, "loaded"), bytes_of(each, "unique_loaded"),
-                       bytes_of(each, "again"), bytes_of(each, "by_other_programs"),
-                       bytes_of(each, "stored"));
+    out +=
+        fmt::format(row, each.at("argument").get<std::string>(), instructions(each, "ttgir"),
+                    instructions(each, "ptx"), instructions(each, "sass"), bytes_of(each, "loaded"),
+                    bytes_of(each, "unique_loaded"), bytes_of(each, "again"),
+                    bytes_of(each, "by_other_programs"), bytes_of(each, "stored"));
 }
 
 void code(const Json& mechanism, const char* name, std::string& out) {
@@ -63,7 +63,8 @@ void code(const Json& mechanism, const char* name, std::string& out) {
   for (const Json& each : part.at("accesses"))
     if (each.contains("untraced")) untraced += each.at("count").get<std::uint64_t>();
   if (untraced > 0)
-    out += fmt::format("    {} accesses to global memory are not traced to an argument\n", untraced);
+    out +=
+        fmt::format("    {} accesses to global memory are not traced to an argument\n", untraced);
 }
 
 } // namespace
@@ -100,7 +101,8 @@ std::string mechanism_table(const Json& mechanism) {
         "  {:<18} {:<10} {:>10} {:>6}  {}: {}\n", each.at("kind").get<std::string>(),
         each.at("argument").is_string() ? each.at("argument").get<std::string>() : "",
         bytes.is_null() ? "-" : bytes_text(bytes.get<double>()),
-        bytes.is_null() ? "" : fmt::format("{:.1f}%", 100 * each.at("share_of_traffic").get<double>()),
+        bytes.is_null() ? ""
+                        : fmt::format("{:.1f}%", 100 * each.at("share_of_traffic").get<double>()),
         passes.empty() ? "no pass known" : passes, each.at("why").get<std::string>());
   }
   return out;

@@ -32,24 +32,20 @@ Result<ComputedOccupancy> computed_occupancy(const BlockResources& block) {
     return refuse(RefusalCode::unsupported,
                   fmt::format("the limits of sm_{} are not known", block.arch),
                   "add its row to src/qualify/sm_limits.def");
-  if (block.warps == 0)
-    return refuse(RefusalCode::bad_argument, "a block has at least one warp");
+  if (block.warps == 0) return refuse(RefusalCode::bad_argument, "a block has at least one warp");
   ComputedOccupancy out;
   out.most_warps = sm->warps;
   out.by_blocks = sm->blocks;
   out.by_warps = block.warps > kMostWarpsOfBlock ? 0 : sm->warps / block.warps;
-  const std::uint32_t a_warp =
-      rounded_up(std::max(block.registers, 1U) * 32, kRegisterUnit);
+  const std::uint32_t a_warp = rounded_up(std::max(block.registers, 1U) * 32, kRegisterUnit);
   // A warp's registers lie in one part of the file.
-  out.by_registers = block.registers > kMostRegisters
-                         ? 0
-                         : sm->registers / kParts / a_warp * kParts / block.warps;
+  out.by_registers =
+      block.registers > kMostRegisters ? 0 : sm->registers / kParts / a_warp * kParts / block.warps;
   const std::uint64_t capacity = std::uint64_t{sm->shared_kib} * 1024;
   const std::uint64_t most = std::uint64_t{sm->block_shared_kib} * 1024;
   const std::uint64_t a_block =
       (block.shared_bytes + kReservedShared + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
-  out.by_shared =
-      block.shared_bytes > most ? 0 : static_cast<std::uint32_t>(capacity / a_block);
+  out.by_shared = block.shared_bytes > most ? 0 : static_cast<std::uint32_t>(capacity / a_block);
   out.blocks = std::min({out.by_blocks, out.by_warps, out.by_registers, out.by_shared});
   out.warps = out.blocks * block.warps;
   for (const auto& [blocks, name] : {std::pair{out.by_registers, "registers"},
@@ -67,10 +63,11 @@ Json to_json(const ComputedOccupancy& occupancy) {
           {"most_warps", occupancy.most_warps},
           {"share", occupancy.share()},
           {"limits", occupancy.limits},
-          {"blocks_by", {{"registers", occupancy.by_registers},
-                         {"shared_memory", occupancy.by_shared},
-                         {"warps", occupancy.by_warps},
-                         {"blocks", occupancy.by_blocks}}}};
+          {"blocks_by",
+           {{"registers", occupancy.by_registers},
+            {"shared_memory", occupancy.by_shared},
+            {"warps", occupancy.by_warps},
+            {"blocks", occupancy.by_blocks}}}};
 }
 
 } // namespace hebe::qualify

@@ -14,9 +14,9 @@
 namespace hebe::qualify {
 
 struct BlockResources {
-  int arch = 90;                ///< compute capability x 10
-  std::uint32_t registers = 0;  ///< a thread
-  std::uint32_t warps = 4;      ///< a block
+  int arch = 90;                  ///< compute capability x 10
+  std::uint32_t registers = 0;    ///< a thread
+  std::uint32_t warps = 4;        ///< a block
   std::uint64_t shared_bytes = 0; ///< a block, static and dynamic
 };
 

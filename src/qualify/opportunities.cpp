@@ -1,7 +1,6 @@
 #include "qualify/mechanism.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -91,9 +90,10 @@ private:
         group.pairs += (group.pairs.empty() ? "" : "; ") + text;
       }
       for (auto& [passes, group] : groups) {
-        auto why = fmt::format("the same program loads the same bytes again ({}); {:.0f} B a program "
-                               "to keep, {:.0f} B a thread",
-                               group.pairs, kept, kept / (launch_.num_warps * 32.0));
+        auto why =
+            fmt::format("the same program loads the same bytes again ({}); {:.0f} B a program "
+                        "to keep, {:.0f} B a thread",
+                        group.pairs, kept, kept / (launch_.num_warps * 32.0));
         if (each.stored_too) why += "; the launch writes this argument too";
         if (passes.empty())
           why += kept > kSharedBytes ? "; too much for a block's shared memory"
@@ -137,12 +137,16 @@ private:
 
   void true_masks() {
     if (!m_.counts || !m_.table) return;
-    std::set<std::uint32_t> all_true, other;
-    for (const auto& each : m_.counts->accesses)
-      (each.counts.lanes == each.counts.active ? all_true : other).insert(each.line);
+    // An op that reaches several arguments has a row for each, and its elements in one of them.
+    std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> of_line;
+    for (const auto& each : m_.counts->accesses) {
+      of_line[each.line].first += each.counts.lanes;
+      of_line[each.line].second += each.counts.active;
+    }
     std::string lines;
     for (const TableAccess& each : m_.table->rows)
-      if (each.masked && all_true.contains(each.line) && !other.contains(each.line))
+      if (const auto found = of_line.find(each.line);
+          each.masked && found != of_line.end() && found->second.first == found->second.second)
         lines += fmt::format("{}{}", lines.empty() ? "" : ", ", each.line);
     if (!lines.empty())
       add("true_masks", "", {"drop-masks"}, std::nullopt,
@@ -155,8 +159,8 @@ private:
     for (const TableAccess& each : m_.table->rows)
       if (each.vector_bytes && *each.vector_bytes < 16 && each.bytes &&
           *each.bytes >= 16ULL * 32 * launch_.num_warps && each.kind != TableAccess::Kind::atomic)
-        lines += fmt::format("{}{} ({} B)", lines.empty() ? "" : ", ", each.line,
-                             *each.vector_bytes);
+        lines +=
+            fmt::format("{}{} ({} B)", lines.empty() ? "" : ", ", each.line, *each.vector_bytes);
     if (!lines.empty())
       add("narrow_access", "", {}, std::nullopt,
           "a thread could access 16 bytes at once, and its layout has fewer side by side: lines " +
@@ -165,7 +169,7 @@ private:
 
   void conversions() {
     if (m_.table && m_.table->layout_conversions > 0)
-      add("layout_conversions", "", {"remove-layout-conversions"}, std::nullopt,
+      add("layout_conversions", "", {"simplify"}, std::nullopt,
           fmt::format("{} conversions of layouts, of {} B a program (once each), through shared "
                       "memory or shuffles",
                       m_.table->layout_conversions, m_.table->converted_bytes));
@@ -179,12 +183,12 @@ private:
       });
       if (hinted) continue;
       if (each.by_other_programs > each.unique)
-        add("missing_hint", each.argument, {"cache-hints"}, std::nullopt,
+        add("missing_hint", each.argument, {"hint"}, std::nullopt,
             fmt::format("other programs load the same bytes {:.1f} times: evict_last",
                         static_cast<double>(each.by_other_programs) /
                             static_cast<double>(std::max<std::uint64_t>(1, each.unique))));
       else if (each.redundant() == 0)
-        add("missing_hint", each.argument, {"cache-hints"}, std::nullopt,
+        add("missing_hint", each.argument, {"hint"}, std::nullopt,
             "every byte is loaded once: evict_first leaves the cache to others");
     }
   }

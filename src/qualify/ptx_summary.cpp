@@ -77,11 +77,11 @@ public:
       }
     }
     for (const auto number : found)
-      access.argument +=
-          (access.argument.empty() ? "" : " or ") + named.parameters[number].name;
+      access.argument += (access.argument.empty() ? "" : " or ") + named.parameters[number].name;
     if (!found.empty()) return;
     access.untraced = stopped.empty() ? "no parameter found behind its address"
-                                      : fmt::format("its address comes out of {}", stopped); // "ld.shared.b64", a name
+                                      : fmt::format("its address comes out of {}",
+                                                    stopped); // "ld.shared.b64", a name
   }
 
 private:
@@ -112,9 +112,9 @@ std::string modifiers_of(const std::vector<std::string_view>& parts) {
   for (const auto part : parts)
     if (part.find("evict") != std::string_view::npos || part.starts_with("L1::") ||
         part.starts_with("L2::") ||
-        one_of(part, {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "volatile", "relaxed",
-                      "acquire", "release", "acq_rel", "add", "min", "max", "cas", "exch", "and",
-                      "or", "xor", "inc", "dec"}))
+        one_of(part, {"ca",       "cg",      "cs",      "lu",      "cv",      "wb",  "wt",  "nc",
+                      "volatile", "relaxed", "acquire", "release", "acq_rel", "add", "min", "max",
+                      "cas",      "exch",    "and",     "or",      "xor",     "inc", "dec"}))
       text += (text.empty() ? "" : " ") + std::string(part);
   return text;
 }
@@ -137,8 +137,8 @@ bool is_floating(const std::vector<std::string_view>& parts) {
 std::string class_of(const std::vector<std::string_view>& parts) {
   const auto base = parts[0];
   if (one_of(base, {"mma", "wmma"})) return "tensor_core";
-  if (base == "wgmma") return parts.size() > 1 && parts[1].starts_with("mma") ? "tensor_core"
-                                                                              : "barrier";
+  if (base == "wgmma")
+    return parts.size() > 1 && parts[1].starts_with("mma") ? "tensor_core" : "barrier";
   if (base == "tcgen05") {
     const auto what = parts.size() > 1 ? parts[1] : "";
     if (what == "mma") return "tensor_core";
@@ -147,14 +147,15 @@ std::string class_of(const std::vector<std::string_view>& parts) {
   if (one_of(base, {"bar", "barrier", "mbarrier", "fence", "membar", "griddepcontrol"}))
     return "barrier";
   if (one_of(base, {"shfl", "vote", "match", "redux", "activemask", "elect"})) return "shuffle";
-  if (one_of(base, {"bra", "brx", "ret", "exit", "call", "trap", "brkpt", "nanosleep", "setmaxnreg"}))
+  if (one_of(base,
+             {"bra", "brx", "ret", "exit", "call", "trap", "brkpt", "nanosleep", "setmaxnreg"}))
     return "control";
   if (one_of(base, {"mov", "selp", "slct", "cvta", "prmt", "mapa", "isspacep", "alloca"}))
     return "move";
   if (one_of(base, {"setp", "set", "testp"})) return "compare";
   if (one_of(base, {"cvt", "szext"})) return "convert";
-  if (one_of(base, {"createpolicy", "prefetch", "prefetchu", "applypriority", "discard",
-                    "tensormap"}))
+  if (one_of(base,
+             {"createpolicy", "prefetch", "prefetchu", "applypriority", "discard", "tensormap"}))
     return "cache_control";
   if (one_of(base, {"ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt"}))
     return "special_function";
@@ -164,8 +165,7 @@ std::string class_of(const std::vector<std::string_view>& parts) {
     return "integer";
   if (one_of(base, {"add", "sub", "mul", "mad", "fma", "neg", "abs", "min", "max", "addc", "subc",
                     "madc", "mul24", "mad24", "sad", "dp4a", "dp2a", "copysign"}))
-    return is_floating(parts) || base == "fma" || base == "copysign" ? "floating_point"
-                                                                     : "integer";
+    return is_floating(parts) || base == "fma" || base == "copysign" ? "floating_point" : "integer";
   return {};
 }
 

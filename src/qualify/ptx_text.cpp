@@ -30,6 +30,7 @@ public:
 
 private:
   void step() {
+    if (at_ == text_.size()) return;
     if (text_[at_] == '\n') ++line_;
     ++at_;
   }
@@ -109,8 +110,8 @@ private:
       until(";"); // a variable and its initialiser
     if (entry == std::string_view::npos || !out_.entry.empty()) return;
     const auto open = head.find('(', entry);
-    out_.entry = trimmed(head.substr(entry + 6, open == std::string_view::npos ? open
-                                                                               : open - entry - 6));
+    out_.entry =
+        trimmed(head.substr(entry + 6, open == std::string_view::npos ? open : open - entry - 6));
     if (open != std::string_view::npos)
       parameters(head.substr(open + 1, head.find(')', open) - open - 1));
   }
@@ -126,9 +127,17 @@ private:
       auto name = each.substr(last == std::string_view::npos ? 0 : last + 1);
       ParameterPlace place;
       place.bytes = 4;
-      for (const auto& [type, bytes] : {std::pair{".u64", 8U}, {".b64", 8U}, {".s64", 8U},
-                                        {".f64", 8U}, {".u16", 2U}, {".b16", 2U}, {".s16", 2U},
-                                        {".f16", 2U}, {".u8", 1U}, {".b8", 1U}, {".s8", 1U}})
+      for (const auto& [type, bytes] : {std::pair{".u64", 8U},
+                                        {".b64", 8U},
+                                        {".s64", 8U},
+                                        {".f64", 8U},
+                                        {".u16", 2U},
+                                        {".b16", 2U},
+                                        {".s16", 2U},
+                                        {".f16", 2U},
+                                        {".u8", 1U},
+                                        {".b8", 1U},
+                                        {".s8", 1U}})
         if (each.find(type) != std::string_view::npos) place.bytes = bytes;
       std::uint32_t align = place.bytes;
       place.pointer = each.find(".ptr") != std::string_view::npos;
@@ -153,8 +162,7 @@ private:
   bool label() {
     auto end = at_;
     while (end < text_.size() && is_name(text_[end])) ++end;
-    if (end == at_ || end >= text_.size() || text_[end] != ':' ||
-        text_.substr(end, 2) == "::")
+    if (end == at_ || end >= text_.size() || text_[end] != ':' || text_.substr(end, 2) == "::")
       return false;
     out_.labels.emplace(text_.substr(at_, end - at_), line_);
     at_ = end + 1;
@@ -175,7 +183,7 @@ private:
       ++at_;
     found.opcode = text_.substr(begin, at_ - begin);
     found.rest = trimmed(until(";"));
-    out_.instructions.push_back(found);
+    if (!found.opcode.empty()) out_.instructions.push_back(found);
   }
 
   std::string_view text_;

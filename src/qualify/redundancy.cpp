@@ -59,10 +59,11 @@ Json to_json(const Redundancy& redundancy) {
                      {"later", place(each.later)},
                      {"earlier_wrote", each.written},
                      {"bytes", each.bytes}});
-  return {{"provenance", "counted by the interpreter: bytes that active lanes ask for in one launch"},
-          {"programs", redundancy.programs},
-          {"arguments", arguments},
-          {"pairs", pairs}};
+  return {
+      {"provenance", "counted by the interpreter: bytes that active lanes ask for in one launch"},
+      {"programs", redundancy.programs},
+      {"arguments", arguments},
+      {"pairs", pairs}};
 }
 
 } // namespace hebe::qualify

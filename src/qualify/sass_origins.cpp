@@ -21,7 +21,8 @@ std::optional<std::size_t> register_of(std::string_view operand) {
   if (!uniform && !operand.starts_with('R')) return std::nullopt;
   operand.remove_prefix(uniform ? 2 : 1);
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(operand.data(), operand.data() + operand.size(), number);
+  const auto [end, error] =
+      std::from_chars(operand.data(), operand.data() + operand.size(), number);
   if (error != std::errc() || number > 254) return std::nullopt; // RZ, URZ
   return number + (uniform ? 256 : 0);
 }
@@ -35,7 +36,8 @@ std::size_t results_of(const SassInstruction& at) {
 }
 
 bool jumps(std::string_view mnemonic) {
-  return one_of(mnemonic, {"BRA", "BRX", "JMP", "JMX", "BRXU", "JMXU", "EXIT", "RET", "CALL", "KILL"});
+  return one_of(mnemonic,
+                {"BRA", "BRX", "JMP", "JMX", "BRXU", "JMXU", "EXIT", "RET", "CALL", "KILL"});
 }
 
 std::string_view target_of(const SassInstruction& at) {
@@ -92,13 +94,14 @@ SassOrigins::SassOrigins(const SassText& text, std::span<const ParameterPlace> p
   }
 }
 
-SassOrigins::Set SassOrigins::constant(std::string_view operand) const {
+SassOrigins::Set SassOrigins::constant(std::string_view operand, std::uint32_t further) const {
   const auto at = operand.find("c[0x0][0x");
   if (at == std::string_view::npos || base_ == 0) return 0;
   std::uint32_t offset = 0;
   std::from_chars(operand.data() + at + 9, operand.data() + operand.size(), offset, 16);
   for (std::size_t i = 0; i < std::min<std::size_t>(parameters_.size(), 62); ++i)
-    if (parameters_[i].pointer && offset == base_ + parameters_[i].offset) return Set{1} << i;
+    if (parameters_[i].pointer && offset + further == base_ + parameters_[i].offset)
+      return Set{1} << i;
   return 0;
 }
 
@@ -120,7 +123,7 @@ void SassOrigins::flow(const SassInstruction& at, State& state) const {
       from.push_back(o);
   Set result = 0;
   if (one_of(mnemonic, {"MOV", "UMOV", "IADD3", "UIADD3", "IADD", "UIADD", "VIADD", "UVIADD", "SEL",
-                        "USEL", "R2UR", "LOP3", "ULOP3", "LDC", "ULDC", "LDCU", "LDC.64"})) {
+                        "USEL", "R2UR", "LOP3", "ULOP3"})) {
     for (const auto each : from) result |= value(state, each);
   } else if (one_of(mnemonic, {"IMAD", "UIMAD"})) {
     if (from.size() > 2) result = value(state, from[2]);
@@ -129,10 +132,14 @@ void SassOrigins::flow(const SassInstruction& at, State& state) const {
   } else if (one_of(mnemonic, {"LDG", "LD", "LDS", "LDL", "SHFL", "ATOMG"})) {
     result = kLoaded;
   }
+  // One load of constants may bring two pointers (LDCU.128).
+  const bool constants = one_of(mnemonic, {"LDC", "ULDC", "LDCU"}) && !from.empty();
   const bool always = at.predicate.empty();
   const std::size_t results = results_of(at);
   for (std::size_t r = 0; r < results && *to + r < state.size(); ++r) {
-    const Set each = r == 0 || mnemonic.starts_with("LDG") ? result : 0;
+    const Set each = constants ? constant(from[0], static_cast<std::uint32_t>(4 * r))
+                     : r == 0 || result == kLoaded ? result
+                                                   : 0;
     state[*to + r] = always ? each : state[*to + r] | each;
   }
 }

@@ -20,8 +20,7 @@ public:
   using Set = std::uint64_t;
   static constexpr Set kLoaded = Set{1} << 63; ///< out of memory, or of another thread
 
-  SassOrigins(const SassText& text, std::span<const ParameterPlace> parameters,
-              std::uint32_t base);
+  SassOrigins(const SassText& text, std::span<const ParameterPlace> parameters, std::uint32_t base);
   /// Of an address operand of instruction `number`: "desc[UR14][R16.64+0x1000]", "[R2.64+UR4]".
   [[nodiscard]] Set of_address(std::size_t number, std::string_view address) const;
   /// Of any operand: a register or a constant.
@@ -32,7 +31,8 @@ private:
   using State = std::array<Set, kRegisters + kUniform>;
   [[nodiscard]] Set value(const State& state, std::string_view operand) const;
   void flow(const SassInstruction& at, State& state) const;
-  [[nodiscard]] Set constant(std::string_view operand) const;
+  /// Of the word that lies `further` bytes behind the operand's.
+  [[nodiscard]] Set constant(std::string_view operand, std::uint32_t further = 0) const;
 
   const SassText& text_;
   std::span<const ParameterPlace> parameters_;

@@ -46,14 +46,14 @@ std::string_view class_of(const SassInstruction& at) {
 std::optional<AccessKind> access_of(std::string_view mnemonic) {
   using K = AccessKind;
   static const std::unordered_map<std::string_view, K> table = {
-      {"LDG", K::global_load},    {"LD", K::global_load},       {"STG", K::global_store},
-      {"ST", K::global_store},    {"LDGSTS", K::async_copy},    {"ATOMG", K::atomic},
-      {"ATOM", K::atomic},        {"RED", K::atomic},           {"REDG", K::atomic},
-      {"UTMALDG", K::bulk_load},  {"UTMASTG", K::bulk_store},   {"UTMAREDG", K::atomic},
-      {"UBLKCP", K::bulk_load},   {"UBLKRED", K::atomic},       {"LDS", K::shared_load},
-      {"LDSM", K::shared_load},   {"STS", K::shared_store},     {"STSM", K::shared_store},
-      {"ATOMS", K::shared_atomic}, {"STAS", K::shared_store},   {"REDAS", K::shared_atomic},
-      {"LDL", K::local_load},     {"STL", K::local_store}};
+      {"LDG", K::global_load},     {"LD", K::global_load},     {"STG", K::global_store},
+      {"ST", K::global_store},     {"LDGSTS", K::async_copy},  {"ATOMG", K::atomic},
+      {"ATOM", K::atomic},         {"RED", K::atomic},         {"REDG", K::atomic},
+      {"UTMALDG", K::bulk_load},   {"UTMASTG", K::bulk_store}, {"UTMAREDG", K::atomic},
+      {"UBLKCP", K::bulk_load},    {"UBLKRED", K::atomic},     {"LDS", K::shared_load},
+      {"LDSM", K::shared_load},    {"STS", K::shared_store},   {"STSM", K::shared_store},
+      {"ATOMS", K::shared_atomic}, {"STAS", K::shared_store},  {"REDAS", K::shared_atomic},
+      {"LDL", K::local_load},      {"STL", K::local_store}};
   const auto found = table.find(mnemonic);
   return found == table.end() ? std::nullopt : std::optional(found->second);
 }
@@ -158,9 +158,7 @@ Result<SassSummary> summarise_sass(std::string_view text,
       if (open == std::string_view::npos) continue;
       const auto label = cut.labels.find(operand.substr(open + 2, operand.find(')') - open - 2));
       if (label == cut.labels.end() || label->second >= cut.instructions.size()) continue;
-      // The padding behind the code is a branch to itself, which is no loop of the kernel.
-      const auto first = cut.instructions[label->second].line;
-      if (first < at.line) out.code.mark_loop(first, at.line);
+      out.code.mark_loop(cut.instructions[label->second].line, at.line);
     }
   return out;
 }

@@ -14,7 +14,7 @@
 namespace hebe::qualify {
 
 struct SassSummary {
-  int arch = 0;                                ///< compute capability x 10; 0: the text does not say
+  int arch = 0; ///< compute capability x 10; 0: the text does not say
   std::map<std::string, std::uint64_t> opcodes; ///< "LDG.E.128" and so on, modifiers included
   StaticCode code;
 };

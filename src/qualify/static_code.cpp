@@ -6,9 +6,9 @@
 namespace hebe::qualify {
 
 std::string_view name_of(AccessKind kind) {
-  constexpr std::string_view names[] = {"global_load", "global_store", "atomic",      "async_copy",
-                                        "bulk_load",   "bulk_store",   "shared_load", "shared_store",
-                                        "shared_atomic", "local_load", "local_store"};
+  constexpr std::string_view names[] = {
+      "global_load", "global_store", "atomic",        "async_copy", "bulk_load",  "bulk_store",
+      "shared_load", "shared_store", "shared_atomic", "local_load", "local_store"};
   return names[static_cast<std::size_t>(kind)];
 }
 

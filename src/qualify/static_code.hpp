@@ -17,14 +17,14 @@ namespace hebe::qualify {
 enum class AccessKind : std::uint8_t {
   global_load,
   global_store,
-  atomic,       ///< of global memory, reductions too
-  async_copy,   ///< global to shared, a few bytes a thread
-  bulk_load,    ///< by the copy engine (TMA): bytes are the descriptor's
+  atomic,     ///< of global memory, reductions too
+  async_copy, ///< global to shared, a few bytes a thread
+  bulk_load,  ///< by the copy engine (TMA): bytes are the descriptor's
   bulk_store,
   shared_load,
   shared_store,
   shared_atomic,
-  local_load,   ///< spills, and arrays that did not fit registers
+  local_load, ///< spills, and arrays that did not fit registers
   local_store,
 };
 [[nodiscard]] std::string_view name_of(AccessKind kind);
@@ -36,7 +36,7 @@ struct StaticAccess {
   /// (`untraced` says why). Shared and local accesses have none.
   std::string argument;
   std::string untraced;
-  unsigned bytes = 0;    ///< a thread; 0: the text does not say
+  unsigned bytes = 0; ///< a thread; 0: the text does not say
   bool predicated = false;
   bool in_loop = false;  ///< between a backward branch and its label
   std::string modifiers; ///< cache operators, eviction, ordering: "L1::evict_first", "EF"

@@ -65,15 +65,15 @@ Json to_json(const Counts& counts) {
                                         {"after_write", loads->after_write}};
   }
   Json json = {{"programs", counts.programs},
-          {"operations", operations},
-          {"accesses", accesses},
-          {"arguments", arguments},
-          {"shared_read", counts.shared_read},
-          {"shared_written", counts.shared_written},
-          {"barriers", counts.barriers},
-          {"operations_per_program", to_json(counts.operations_per_program, counts.programs)},
-          {"products_per_program", to_json(counts.products_per_program, counts.programs)},
-          {"bytes_per_program", to_json(counts.bytes_per_program, counts.programs)}};
+               {"operations", operations},
+               {"accesses", accesses},
+               {"arguments", arguments},
+               {"shared_read", counts.shared_read},
+               {"shared_written", counts.shared_written},
+               {"barriers", counts.barriers},
+               {"operations_per_program", to_json(counts.operations_per_program, counts.programs)},
+               {"products_per_program", to_json(counts.products_per_program, counts.programs)},
+               {"bytes_per_program", to_json(counts.bytes_per_program, counts.programs)}};
   for (const Reread& each : counts.rereads)
     json["rereads"].push_back({{"argument", each.argument},
                                {"earlier", to_json(each.earlier)},

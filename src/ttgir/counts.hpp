@@ -99,7 +99,7 @@ struct Counts {
   std::vector<ArgumentBytes> arguments;              ///< buffers, in order
   std::uint64_t shared_read = 0, shared_written = 0; ///< bytes of shared and tensor memory
   std::uint64_t barriers = 0;
-  std::vector<Reread> rereads; ///< where asked for
+  std::vector<Reread> rereads;   ///< where asked for
   Spread operations_per_program; ///< all kinds but products
   Spread products_per_program;   ///< multiply-adds
   Spread bytes_per_program;      ///< global, loaded and stored

@@ -1,6 +1,10 @@
 // Facts about computed occupancy, each with its arithmetic.
 #include "qualify/occupancy_model.hpp"
 
+#include "core/files.hpp"
+
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 namespace hebe::qualify {
@@ -53,6 +57,18 @@ TEST(OccupancyModel, shared_memory_has_a_kib_a_block_that_is_the_drivers) {
   EXPECT_EQ(occupancy({90, 32, 8, 113 * 1024 + 1}).by_shared, 1U);
   EXPECT_EQ(occupancy({90, 32, 8, 227 * 1024}).blocks, 1U);
   EXPECT_EQ(occupancy({90, 32, 8, 227 * 1024 + 1}).blocks, 0U);
+}
+
+TEST(OccupancyModel, the_driver_of_an_h200_says_the_same) {
+  const auto text = read_file(std::string(HEBE_TEST_DATA) + "/mechanism/occupancy_h200.txt");
+  ASSERT_TRUE(text);
+  std::istringstream lines(text->substr(text->find('\n')));
+  std::size_t compared = 0;
+  std::uint32_t registers = 0, warps = 0, blocks = 0;
+  for (std::uint64_t shared = 0; lines >> registers >> warps >> shared >> blocks; ++compared)
+    EXPECT_EQ(occupancy({90, registers, warps, shared}).blocks, blocks)
+        << registers << " registers, " << warps << " warps, " << shared << " B";
+  EXPECT_EQ(compared, 1584U);
 }
 
 TEST(OccupancyModel, what_is_not_known_is_refused) {

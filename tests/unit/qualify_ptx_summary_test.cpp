@@ -93,8 +93,9 @@ TEST(PtxSummary, an_address_is_traced_through_sums_and_not_through_products) {
 }
 
 TEST(PtxSummary, what_may_be_either_of_two_says_so_and_a_pointer_out_of_memory_too) {
-  const auto s = of_body(kPointers + "selp.b64 %rd4, %rd1, %rd2, %p1;\nld.global.b64 %rd5, [%rd4];\n"
-                                     "ld.global.b16 %rs1, [%rd5];\nld.global.b32 %r1, [table];\n");
+  const auto s =
+      of_body(kPointers + "selp.b64 %rd4, %rd1, %rd2, %p1;\nld.global.b64 %rd5, [%rd4];\n"
+                          "ld.global.b16 %rs1, [%rd5];\nld.global.b32 %r1, [table];\n");
   ASSERT_EQ(s.code.accesses.size(), 3U);
   EXPECT_EQ(s.code.accesses[0].argument, "p or q");
   EXPECT_EQ(s.code.accesses[1].untraced, "its address comes out of ld.global.b64");
@@ -116,15 +117,18 @@ TEST(PtxSummary, a_loop_carried_pointer_is_traced_and_its_loop_is_seen) {
 TEST(PtxSummary, hints_copies_atomics_and_matrices) {
   const auto s = of_body(
       kPointers +
-      "\t// begin inline asm\n\t{ .reg .b64 %pol; createpolicy.fractional.L2::evict_last.b64 %rd8, 1.0; }\n"
-      "@%p1 ld.global.L1::evict_last.L2::cache_hint.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ], %rd8;\n"
+      "\t// begin inline asm\n\t{ .reg .b64 %pol; createpolicy.fractional.L2::evict_last.b64 %rd8, "
+      "1.0; }\n"
+      "@%p1 ld.global.L1::evict_last.L2::cache_hint.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ], "
+      "%rd8;\n"
       "cp.async.cg.shared.global [ %r5 + 0 ], [ %rd2 + 0 ], 0x10, %r6;\ncp.async.commit_group;\n"
       "@%p2 atom.global.gpu.acq_rel.add.f32 %r7, [ %rd2 + 0 ], %r8;\n"
       "red.global.gpu.relaxed.add.noftz.v8.bf16 [%rd1], {%rs1, %rs2};\n"
       "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r9];\n"
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4};\n"
       "wgmma.wait_group.sync.aligned 0;\n"
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];\n"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, "
+      "{%r2, %r3}], [%r4];\n"
       "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {%r2, %r3}], [%r4];\n"
       "ld.volatile.global.b32 %r1, [%rd1];\nst.local.b32 [%rd20], %r1;\n"
       "frobnicate.b32 %r1, %r2;\n");
@@ -149,7 +153,8 @@ TEST(PtxSummary, hints_copies_atomics_and_matrices) {
 }
 
 TEST(PtxSummary, text_that_is_no_ptx_is_refused) {
-  for (const std::string text : {"", "hello", ".version 8.7\n.target sm_90a\n", "}}}{{{;;;", "@", "."})
+  for (const std::string text :
+       {"", "hello", ".version 8.7\n.target sm_90a\n", "}}}{{{;;;", "@", "."})
     EXPECT_FALSE(summarise_ptx(text)) << text;
   // Any prefix of a kernel is read or refused.
   const auto text = stored("softmax.ptx");

@@ -14,7 +14,8 @@ namespace hebe::qualify {
 namespace {
 using namespace ttgir::testing_kernels;
 using ttgir::Counts;
-constexpr ttgir::InterpretOptions kRereads{.count = true, .poison_undefined = false, .rereads = true};
+constexpr ttgir::InterpretOptions kRereads{
+    .count = true, .poison_undefined = false, .rereads = true};
 
 std::string dump(const std::string& name) {
   auto text = read_file(std::string(HEBE_TEST_DATA) + "/ttgir/" + name);
@@ -87,8 +88,8 @@ constexpr const char* kLoad = " = tt.load %p : !tt.ptr<f32>\n";
 /// One program (or more) over one buffer of floats.
 Redundancy of_body(const std::string& body, std::uint32_t programs = 1) {
   std::vector<float> p(64);
-  const auto outcome = launch(function("%p: !tt.ptr<f32>", body), {buffer(p)}, {programs, 1, 1}, 1,
-                              kRereads);
+  const auto outcome =
+      launch(function("%p: !tt.ptr<f32>", body), {buffer(p)}, {programs, 1, 1}, 1, kRereads);
   EXPECT_TRUE(outcome) << to_text(outcome.error());
   const auto found = redundancy_of(*outcome->counts);
   EXPECT_TRUE(found);
@@ -97,8 +98,8 @@ Redundancy of_body(const std::string& body, std::uint32_t programs = 1) {
 }
 
 TEST(Redundancy, a_store_between_makes_it_another_value) {
-  const auto r = of_body(std::string("    %a") + kLoad + "    tt.store %p, %a : !tt.ptr<f32>\n    %b" +
-                         kLoad + "    %c" + kLoad);
+  const auto r = of_body(std::string("    %a") + kLoad +
+                         "    tt.store %p, %a : !tt.ptr<f32>\n    %b" + kLoad + "    %c" + kLoad);
   const auto& p = r.arguments.at(0);
   EXPECT_EQ(p.unique, 4U);
   EXPECT_EQ(p.after_own_write, 4U);
@@ -106,6 +107,20 @@ TEST(Redundancy, a_store_between_makes_it_another_value) {
   EXPECT_TRUE(p.stored_too);
   ASSERT_EQ(r.pairs.size(), 2U);
   EXPECT_TRUE(r.pairs[0].written != r.pairs[1].written);
+}
+
+TEST(Redundancy, what_an_atomic_touched_is_no_first_load) {
+  const auto r = of_body(
+      "    %v = arith.constant 1.0 : f32\n    %t = arith.constant true\n"
+      "    %o = tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %t : (!tt.ptr<f32>, f32, i1) -> f32\n"
+      "    %a" +
+      std::string(kLoad));
+  const auto& p = r.arguments.at(0);
+  EXPECT_EQ(p.loaded, 4U);
+  EXPECT_EQ(p.unique, 0U);
+  EXPECT_EQ(p.after_own_write, 4U);
+  EXPECT_EQ(p.by_other_programs, 0U);
+  EXPECT_TRUE(p.stored_too);
 }
 
 TEST(Redundancy, lanes_of_one_execution_that_share_bytes_are_not_a_second_load) {
@@ -153,8 +168,8 @@ TEST(Redundancy, ranges_across_pages_are_counted_to_the_byte) {
 
 TEST(Redundancy, counts_without_it_are_refused) {
   std::vector<float> p(4);
-  const auto outcome = launch(function("%p: !tt.ptr<f32>", std::string("    %a") + kLoad), {buffer(p)},
-                              {1, 1, 1}, 1, {.count = true});
+  const auto outcome = launch(function("%p: !tt.ptr<f32>", std::string("    %a") + kLoad),
+                              {buffer(p)}, {1, 1, 1}, 1, {.count = true});
   ASSERT_TRUE(outcome);
   EXPECT_FALSE(redundancy_of(*outcome->counts));
   EXPECT_FALSE(to_json(*outcome->counts).contains("rereads"));
