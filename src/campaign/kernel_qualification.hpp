@@ -1,5 +1,6 @@
 // Kernels from a specification to a qualification. In: points, candidates, a machine; out: findings
-// and the record (schema hebe.qualification.kernel/1). Invariant: chosen before any energy is known.
+// and the record (schema hebe.qualification.kernel/1). Invariant: chosen before any energy is
+// known.
 #pragma once
 
 #include "campaign/kernel_session.hpp"

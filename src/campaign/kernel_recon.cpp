@@ -70,10 +70,9 @@ std::vector<qualify::Candidate> candidates_for(const qualify::PointResult& point
   }
   if (!arguments.empty() &&
       std::ranges::none_of(out, [](auto& c) { return c.name == "hoist-loads"; }))
-    out.push_back(candidate("hoist-loads", "loops kept, equal loads made one in the entry block",
-                            {{"hoist-loads", {{"arguments", arguments}}},
-                             {"remove-dead", Json::object()}},
-                            arguments));
+    out.push_back(candidate(
+        "hoist-loads", "loops kept, equal loads made one in the entry block",
+        {{"hoist-loads", {{"arguments", arguments}}}, {"remove-dead", Json::object()}}, arguments));
   return out;
 }
 
@@ -87,8 +86,8 @@ Result<Recon> recon_kernels(const evidence::DataRoot& root, const ReconRequest& 
   double bytes = 0;
   for (const auto& row : request.spec.cases) {
     if (!request.groups.empty() && !request.groups.contains(row.group)) continue;
-    Json entry{{"name", row.point.name}, {"group", row.group}, {"refused", nullptr},
-               {"point", nullptr}};
+    Json entry{
+        {"name", row.point.name}, {"group", row.group}, {"refused", nullptr}, {"point", nullptr}};
     const auto found = session->qualify(
         row.point,
         [&](const qualify::PointResult& point) {

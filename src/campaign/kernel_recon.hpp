@@ -23,7 +23,6 @@ struct Recon {
 
 /// What recon tries on a kernel that loads bytes again: the passes that its opportunities name, and
 /// the loads hoisted with their loops kept.
-[[nodiscard]] std::vector<qualify::Candidate>
-candidates_for(const qualify::PointResult& point);
+[[nodiscard]] std::vector<qualify::Candidate> candidates_for(const qualify::PointResult& point);
 
 } // namespace hebe::campaign

@@ -85,9 +85,9 @@ Json KernelSession::when() const {
 
 Json KernelSession::environment() const {
   auto facts = evidence::build_facts();
-  for (auto& more : {evidence::host_facts(machine_->simulated(), request_.variables),
-                     evidence::device_facts(machine_->info()),
-                     evidence::toolchain_facts(preparer_.hello())})
+  for (auto& more :
+       {evidence::host_facts(machine_->simulated(), request_.variables),
+        evidence::device_facts(machine_->info()), evidence::toolchain_facts(preparer_.hello())})
     facts.insert(facts.end(), more.begin(), more.end());
   if (request_.redact) evidence::redact(facts);
   return evidence::environment_json(facts);
@@ -151,8 +151,8 @@ Status KernelSession::try_variant(Variant& variant, const PreparedCase& prepared
   variant.outputs["interpreter"] = trials.interpreter.outputs;
   append(variant.checks, trials.interpreter.checks);
   if (baseline)
-    variant.checks.push_back(qualify::compare_bits(
-        launched.compiled.launch, baseline->interpreter, trials.interpreter, "interpreter"));
+    variant.checks.push_back(qualify::compare_bits(launched.compiled.launch, baseline->interpreter,
+                                                   trials.interpreter, "interpreter"));
   HEBE_CHECK(go_on());
   HEBE_CHECK(try_on_device(variant, prepared, baseline, trials));
   return describe(variant);
@@ -176,8 +176,7 @@ Status KernelSession::try_on_device(Variant& variant, const PreparedCase& prepar
     return {};
   }
   HEBE_CHECK(lease_->still_held(*machine_));
-  trials.gpu =
-      qualify::try_on_gpu(*device_, *variant.compiled, prepared.expected, launches_);
+  trials.gpu = qualify::try_on_gpu(*device_, *variant.compiled, prepared.expected, launches_);
   for (const auto& check : trials.gpu.checks)
     if (check.name == "runs" && check.outcome == Check::Outcome::failed) broken_ = check.evidence;
   variant.outputs["gpu"] = trials.gpu.outputs;
@@ -206,8 +205,7 @@ Status KernelSession::describe(Variant& variant) {
 
 Result<Variant> KernelSession::qualify_candidate(const qualify::Candidate& spec,
                                                  const PreparedCase& base,
-                                                 const PreparedCase* small,
-                                                 const Variant& baseline,
+                                                 const PreparedCase* small, const Variant& baseline,
                                                  const Trials& base_trials) {
   Variant out;
   out.name = spec.name;
@@ -224,10 +222,10 @@ Result<Variant> KernelSession::qualify_candidate(const qualify::Candidate& spec,
   const auto* account = built->account ? &*built->account : nullptr;
   append(out.checks, qualify::static_checks(base.compiled, *out.compiled, spec, account));
   // A rewrite for one grid cannot be interpreted at another.
-  if (spec.other_case || (small && account &&
-                          qualify::contracts_hold(*account, base.compiled.launch,
-                                                  small->compiled.launch)
-                                  .outcome != Check::Outcome::passed))
+  if (spec.other_case ||
+      (small && account &&
+       qualify::contracts_hold(*account, base.compiled.launch, small->compiled.launch).outcome !=
+           Check::Outcome::passed))
     small = nullptr;
   Trials trials;
   HEBE_CHECK(

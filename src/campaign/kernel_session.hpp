@@ -1,6 +1,6 @@
-// Kernels compiled, looked at and run on one machine. In: a point and who is to be tried at it; out:
-// every kernel with its checks, every artifact stored. Invariant: no meter is read; a candidate that
-// the interpreter sees leave its buffers is never launched on a GPU.
+// Kernels compiled, looked at and run on one machine. In: a point and who is to be tried at it;
+// out: every kernel with its checks, every artifact stored. Invariant: no meter is read; a
+// candidate that the interpreter sees leave its buffers is never launched on a GPU.
 #pragma once
 
 #include "campaign/board_lease.hpp"
@@ -56,10 +56,11 @@ private:
   [[nodiscard]] Status go_on() const;
   [[nodiscard]] Result<std::optional<PreparedCase>> interpreted_launch(const qualify::Point& point,
                                                                        const PreparedCase& full);
-  [[nodiscard]] Result<qualify::Variant>
-  qualify_candidate(const qualify::Candidate& spec, const PreparedCase& base,
-                    const PreparedCase* small, const qualify::Variant& baseline,
-                    const Trials& base_trials);
+  [[nodiscard]] Result<qualify::Variant> qualify_candidate(const qualify::Candidate& spec,
+                                                           const PreparedCase& base,
+                                                           const PreparedCase* small,
+                                                           const qualify::Variant& baseline,
+                                                           const Trials& base_trials);
   [[nodiscard]] Result<Built> build(const qualify::Candidate& spec, const PreparedCase& base,
                                     qualify::Variant& out);
   [[nodiscard]] Status try_variant(qualify::Variant& variant, const PreparedCase& prepared,

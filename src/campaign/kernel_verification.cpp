@@ -30,17 +30,19 @@ public:
     }
     if (report_.problems.empty()) {
       report_.passed.push_back(fmt::format("{} artifacts by digest", artifacts_));
-      report_.passed.push_back(
-          fmt::format("{} rewrites done again from the stored baselines, the same bytes", rewrites_));
+      report_.passed.push_back(fmt::format(
+          "{} rewrites done again from the stored baselines, the same bytes", rewrites_));
       report_.passed.push_back("every kernel is qualified as its checks say");
     }
-    report_.not_checked.push_back("what the kernels did when they ran: run the qualification again");
+    report_.not_checked.push_back(
+        "what the kernels did when they ran: run the qualification again");
     return report_;
   }
 
 private:
   void bad(RefusalCode code, const std::string& what, const std::string& where) {
-    report_.problems.push_back({code, what, where, "restore the record's artifacts from a copy", {}});
+    report_.problems.push_back(
+        {code, what, where, "restore the record's artifacts from a copy", {}});
   }
 
   std::string place(const std::string& point, const Json& v) const {
@@ -76,7 +78,8 @@ private:
       return bad(RefusalCode::analysis_mismatch,
                  "its TTGIR is not what its passes make of the baseline", where);
     if (rewrite::to_json(again->account) != v.at("rewrite"))
-      return bad(RefusalCode::analysis_mismatch, "the account of its rewrite is another one", where);
+      return bad(RefusalCode::analysis_mismatch, "the account of its rewrite is another one",
+                 where);
     ++rewrites_;
   }
 

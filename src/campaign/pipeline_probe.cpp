@@ -20,11 +20,11 @@ struct Edit {
 Result<Edit> edited(const kernel::CompiledCase& compiled) {
   for (const auto& a : compiled.launch.arguments) {
     if (!a.is_buffer) continue;
-    HEBE_TRY(const auto requests,
-             rewrite::requests_from(
-                 Json::array({{{"pass", "hint"},
-                               {"loads", {{a.name, {{"evict", "evict_first"}}}}}}}),
-                 "the probe's edit"));
+    HEBE_TRY(
+        const auto requests,
+        rewrite::requests_from(
+            Json::array({{{"pass", "hint"}, {"loads", {{a.name, {{"evict", "evict_first"}}}}}}}),
+            "the probe's edit"));
     const auto made = rewrite::apply(compiled.ttgir, requests, qualify::facts_of(compiled.launch),
                                      compiled.launch.name + ".ttgir");
     if (made && made->ttgir != compiled.ttgir) return Edit{requests, made->ttgir};
@@ -59,8 +59,7 @@ qualify::Checks demands(const Json& answer) {
           edit ? edit->at("evidence").get<std::string>() : "was not tried");
   const auto& connections = answer.at("connections");
   out.add("nothing downloaded", connections.empty(),
-          connections.empty() ? "no connection was tried"
-                              : connections.front().get<std::string>());
+          connections.empty() ? "no connection was tried" : connections.front().get<std::string>());
   std::string foreign;
   for (const auto& program : answer.at("programs"))
     if (const auto name = program.get<std::string>(); !name.starts_with("triton/"))
@@ -82,18 +81,17 @@ Result<PipelineProbe> probe_pipeline(const evidence::DataRoot& root,
            kernel::compile_case(*worker, store, request.subject, root.cache() / "triton"));
   HEBE_TRY(const auto edit, edited(compiled));
   HEBE_TRY(const auto edit_digest, store.put(edit.ttgir));
-  HEBE_TRY(const auto answer,
-           worker->request("probe_pipeline",
-                           {{"case", request.subject.file.string()},
-                            {"function", request.subject.function},
-                            {"parameters", request.subject.parameters},
-                            {"options", request.subject.options},
-                            {"target",
-                             {{"backend", "cuda"},
-                              {"arch", request.subject.arch},
-                              {"warp_size", 32}}},
-                            {"edited", edit.ttgir}},
-                           Seconds(600)));
+  HEBE_TRY(
+      const auto answer,
+      worker->request(
+          "probe_pipeline",
+          {{"case", request.subject.file.string()},
+           {"function", request.subject.function},
+           {"parameters", request.subject.parameters},
+           {"options", request.subject.options},
+           {"target", {{"backend", "cuda"}, {"arch", request.subject.arch}, {"warp_size", 32}}},
+           {"edited", edit.ttgir}},
+          Seconds(600)));
   auto facts = evidence::build_facts();
   for (auto& f : evidence::host_facts(true, request.variables)) facts.push_back(std::move(f));
   for (auto& f : evidence::toolchain_facts(hello)) facts.push_back(std::move(f));

@@ -1,6 +1,6 @@
-// What the installed Triton can take back, tried on one kernel. In: a case; out: every way with what
-// came of it, and whether rewriting TTGIR can be relied on. Invariant: nothing is downloaded or
-// built: the programs that were started and the connections that were tried are in the record.
+// What the installed Triton can take back, tried on one kernel. In: a case; out: every way with
+// what came of it, and whether rewriting TTGIR can be relied on. Invariant: nothing is downloaded
+// or built: the programs that were started and the connections that were tried are in the record.
 #pragma once
 
 #include "campaign/kernel_session.hpp"

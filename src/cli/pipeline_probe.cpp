@@ -1,4 +1,5 @@
-// hebe layernorm-reintegration-probe: what the installed Triton can dump, override and compile again.
+// hebe layernorm-reintegration-probe: what the installed Triton can dump, override and compile
+// again.
 #include "campaign/pipeline_probe.hpp"
 
 #include "cli/case_name.hpp"
@@ -23,10 +24,10 @@ struct Options {
 Result<kernel::CaseRequest> subject_of(const Context& c, const Options& o) {
   if (!o.subject.empty()) return case_named(c, o.subject, std::filesystem::current_path());
   HEBE_TRY(const auto file, spec_named(c, "layernorm-reintegration"));
-  HEBE_TRY(const auto spec, qualify::read_qualification_spec(
-                                file, [&](const std::string& name, const auto& base) {
-                                  return case_named(c, name, base);
-                                }));
+  HEBE_TRY(const auto spec,
+           qualify::read_qualification_spec(file, [&](const std::string& name, const auto& base) {
+             return case_named(c, name, base);
+           }));
   return std::ranges::find(spec.points, true, &qualify::Point::primary)->subject;
 }
 
@@ -56,8 +57,8 @@ int run(const Context& c, const Options& o) {
   const auto probe =
       campaign::probe_pipeline(root, {*subject, *worker, c.scratch(), c.variables, o.redact});
   if (!probe) return refused(probe.error());
-  const auto stored = evidence::store_record(
-      root, root.path() / "qualifications" / "toolchain", probe->record);
+  const auto stored =
+      evidence::store_record(root, root.path() / "qualifications" / "toolchain", probe->record);
   if (!stored) return refused(stored.error());
   if (c.json) {
     c.print_json({{"id", stored->id},

@@ -69,13 +69,13 @@ double megabytes_loaded(const Json& v) {
 void tell_variant(const Context& c, const Json& v) {
   std::size_t passed = 0;
   for (const auto& check : v.at("checks")) passed += check.at("outcome") == "passed" ? 1 : 0;
-  c.print(fmt::format("  {:<22} {:<13} {:>6} {:>6} {:>12} {:>10.3f}  {} of {} checks passed{}",
-                      v.at("name").get<std::string>(),
-                      v.at("qualified").get<bool>() ? "qualified" : "NOT qualified",
-                      number_of(v.at("resources"), "registers"), blocks_of(v), load_counts(v),
-                      megabytes_loaded(v), passed, v.at("checks").size(),
-                      v.at("not_run").empty() ? ""
-                                              : fmt::format(", {} not run", v.at("not_run").size())));
+  c.print(fmt::format(
+      "  {:<22} {:<13} {:>6} {:>6} {:>12} {:>10.3f}  {} of {} checks passed{}",
+      v.at("name").get<std::string>(),
+      v.at("qualified").get<bool>() ? "qualified" : "NOT qualified",
+      number_of(v.at("resources"), "registers"), blocks_of(v), load_counts(v), megabytes_loaded(v),
+      passed, v.at("checks").size(),
+      v.at("not_run").empty() ? "" : fmt::format(", {} not run", v.at("not_run").size())));
   for (const auto& check : v.at("checks"))
     if (check.at("outcome") == "failed")
       c.print(fmt::format("      {} ({}): {}", check.at("name").get<std::string>(),
@@ -157,17 +157,23 @@ int run(const Context& c, const Options& o) {
   const evidence::DataRoot root(c.data_root);
   if (o.verify) return verify(c, root, *o.verify);
   const auto refused = [&](Refusal r) {
-    if (r.not_written.empty() && r.code != RefusalCode::interrupted) r.not_written = "the qualification";
+    if (r.not_written.empty() && r.code != RefusalCode::interrupted)
+      r.not_written = "the qualification";
     return c.refused(r);
   };
   if (o.spec.empty())
-    return refused({RefusalCode::bad_argument, "no specification was given", {},
-                    "give a file, or the name of one in studies/", {}});
+    return refused({RefusalCode::bad_argument,
+                    "no specification was given",
+                    {},
+                    "give a file, or the name of one in studies/",
+                    {}});
   campaign::QualifyRequest request;
   const auto file = spec_named(c, o.spec);
   if (!file) return refused(file.error());
-  auto spec = qualify::read_qualification_spec(
-      *file, [&](const std::string& name, const fs::path& base) { return case_named(c, name, base); });
+  auto spec =
+      qualify::read_qualification_spec(*file, [&](const std::string& name, const fs::path& base) {
+        return case_named(c, name, base);
+      });
   if (!spec) return refused(spec.error());
   request.spec = std::move(*spec);
   if (const auto kept = keep_points(request.spec, o.points); !kept) return refused(kept.error());
@@ -183,10 +189,10 @@ int run(const Context& c, const Options& o) {
   request.variables = c.variables;
   request.redact = o.redact;
   watch_for_interrupt();
-  const auto done = campaign::qualify_kernels(
-      root, request, {interrupted, [&](const std::string& line) {
-                        if (!c.quiet) cli::tell("hebe: " + line + "\n");
-                      }});
+  const auto done =
+      campaign::qualify_kernels(root, request, {interrupted, [&](const std::string& line) {
+                                                  if (!c.quiet) cli::tell("hebe: " + line + "\n");
+                                                }});
   if (!done) return refused(done.error());
   const auto stored = evidence::store_record(root, folder_of(root), done->record);
   if (!stored) return refused(stored.error());
@@ -235,7 +241,8 @@ Result<kernel::WorkerCommand> worker_of(const Context& c, const SourceOptions& o
   if (!fs::is_directory(o.triton_source, ec))
     return refuse(RefusalCode::bad_argument, o.triton_source + " is not a folder",
                   "give the top folder of a Triton checkout", "--triton-source");
-  worker.environment["HEBE_TRITON_SOURCE"] = fs::absolute(o.triton_source).lexically_normal().string();
+  worker.environment["HEBE_TRITON_SOURCE"] =
+      fs::absolute(o.triton_source).lexically_normal().string();
   return worker;
 }
 
@@ -258,15 +265,16 @@ Result<fs::path> spec_named(const Context& c, const std::string& name) {
 }
 
 Command qualify_command() {
-  return {"qualify",
-          "Prove kernels fit to be measured against each other: outputs, memory, artifacts, spills; "
-          "no energy is read",
-          [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
-            app.add_option("spec", o->spec, "a specification: a TOML file, or a name in studies/");
-            add_common(app, *o);
-            return [&c, o] { return run(c, *o); };
-          }};
+  return {
+      "qualify",
+      "Prove kernels fit to be measured against each other: outputs, memory, artifacts, spills; "
+      "no energy is read",
+      [](CLI::App& app, Context& c) {
+        auto o = std::make_shared<Options>();
+        app.add_option("spec", o->spec, "a specification: a TOML file, or a name in studies/");
+        add_common(app, *o);
+        return [&c, o] { return run(c, *o); };
+      }};
 }
 
 Command layernorm_retention_qualify_command() {

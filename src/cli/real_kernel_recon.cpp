@@ -72,7 +72,8 @@ void tell_case(const Context& c, const Json& entry) {
   if (!base.at("qualified").get<bool>()) c.print("      " + short_text(first_failure(base)));
   for (const auto& v : entry.at("point").at("candidates"))
     c.print(fmt::format("      {:<42} {}  loads {}{}", v.at("name").get<std::string>(),
-                        v.at("qualified").get<bool>() ? "qualified    " : "not qualified", loads_of(v),
+                        v.at("qualified").get<bool>() ? "qualified    " : "not qualified",
+                        loads_of(v),
                         v.at("qualified").get<bool>() ? "" : "  " + short_text(first_failure(v))));
 }
 
@@ -86,7 +87,8 @@ void tell(const Context& c, const Json& record, const fs::path& file) {
   };
   std::vector<Ranked> ranked;
   for (const auto& entry : record.at("cases")) {
-    if (entry.at("point").is_null() || !entry.at("point").at("baseline").at("mechanism").is_object())
+    if (entry.at("point").is_null() ||
+        !entry.at("point").at("baseline").at("mechanism").is_object())
       continue;
     for (const auto& o : entry.at("point").at("baseline").at("mechanism").at("opportunities")) {
       if (!o.at("bytes_saved").is_number()) continue;
@@ -104,11 +106,11 @@ void tell(const Context& c, const Json& record, const fs::path& file) {
   for (std::size_t i = 0; i < std::min<std::size_t>(ranked.size(), 20); ++i)
     c.print(fmt::format("{:>10.3f} MB  {}", ranked[i].bytes / 1e6, ranked[i].line));
   const auto& s = record.at("summary");
-  c.print(fmt::format("\n{} cases: {} right, {} refused, {} not installed here; {} load bytes again; "
-                      "{} of {} candidates qualified",
-                      s.at("cases").dump(), s.at("right").dump(), s.at("refused").dump(),
-                      s.at("not_there").dump(), s.at("with_rereads").dump(),
-                      s.at("candidates_qualified").dump(), s.at("candidates").dump()));
+  c.print(fmt::format(
+      "\n{} cases: {} right, {} refused, {} not installed here; {} load bytes again; "
+      "{} of {} candidates qualified",
+      s.at("cases").dump(), s.at("right").dump(), s.at("refused").dump(), s.at("not_there").dump(),
+      s.at("with_rereads").dump(), s.at("candidates_qualified").dump(), s.at("candidates").dump()));
   if (record.at("provenance") == "simulated")
     c.print("no GPU ran these kernels: checks that need one were not run");
   c.print("no energy was measured\nrecord: " + file.string());
@@ -132,8 +134,11 @@ int run(const Context& c, const Options& o) {
   if (!o.all_cases && o.groups.empty()) request.groups = {spec->cases.front().group};
   for (const auto& group : request.groups)
     if (std::ranges::find(spec->cases, group, &qualify::ReconCase::group) == spec->cases.end())
-      return refused({RefusalCode::bad_argument, "there is no group \"" + group + "\"", "--group",
-                      "see the specification " + file->string(), {}});
+      return refused({RefusalCode::bad_argument,
+                      "there is no group \"" + group + "\"",
+                      "--group",
+                      "see the specification " + file->string(),
+                      {}});
   request.spec = std::move(*spec);
   if (c.dry_run) {
     const auto n = std::ranges::count_if(request.spec.cases, [&](auto& row) {
@@ -151,10 +156,10 @@ int run(const Context& c, const Options& o) {
   request.variables = c.variables;
   request.redact = o.redact;
   watch_for_interrupt();
-  const auto done = campaign::recon_kernels(
-      root, request, {interrupted, [&](const std::string& line) {
-                        if (!c.quiet) cli::tell("hebe: " + line + "\n");
-                      }});
+  const auto done =
+      campaign::recon_kernels(root, request, {interrupted, [&](const std::string& line) {
+                                                if (!c.quiet) cli::tell("hebe: " + line + "\n");
+                                              }});
   if (!done) return refused(done.error());
   const auto stored =
       evidence::store_record(root, root.path() / "qualifications" / "recon", done->record);

@@ -83,12 +83,13 @@ Result<StoredRecord> find_record(const fs::path& folder, std::string_view schema
   for (const auto& id : record_ids(folder))
     if (id.find(name) != std::string::npos) hits.push_back(id);
   if (hits.empty())
-    return refuse(RefusalCode::not_found,
-                  name.empty() ? fmt::format("there is no {} record here", folder.filename().string())
-                               : fmt::format("no {} record is named \"{}\"",
-                                             folder.filename().string(), name),
-                  fmt::format("make one with `{}`, or give part of an id below {}", made_by,
-                              folder.string()));
+    return refuse(
+        RefusalCode::not_found,
+        name.empty()
+            ? fmt::format("there is no {} record here", folder.filename().string())
+            : fmt::format("no {} record is named \"{}\"", folder.filename().string(), name),
+        fmt::format("make one with `{}`, or give part of an id below {}", made_by,
+                    folder.string()));
   if (!name.empty() && hits.size() > 1)
     return refuse(RefusalCode::bad_argument,
                   fmt::format("\"{}\" fits {} records", name, hits.size()), "give more of the id");

@@ -129,7 +129,9 @@ Status SimEngine::run(const std::vector<std::span<std::byte>>& buffers) {
     launch.arguments.emplace_back(ttgir::ScalarArgument{scalar_of(argument.dtype), bits});
   }
   HEBE_TRY(auto outcome,
-           ttgir::interpret(*module_, {}, launch, {.count = !counted_, .poison_undefined = true, .rereads = rereads_ && !counted_}));
+           ttgir::interpret(
+               *module_, {}, launch,
+               {.count = !counted_, .poison_undefined = true, .rereads = rereads_ && !counted_}));
   if (outcome.counts) {
     counted_ = priced(*outcome.counts);
     counts_ = std::move(outcome.counts);

@@ -1,5 +1,6 @@
 #include "kernel/inputs.hpp"
 
+#include "core/parallel.hpp"
 #include "core/philox.hpp"
 
 #include <algorithm>
@@ -83,8 +84,15 @@ Status for_each_chunk(const Argument& buffer,
   const std::size_t size = size_of(buffer.dtype), total = buffer.elements();
   std::vector<std::byte> chunk(std::min(kChunkElements, total) * size);
   for (std::size_t first = 0; first < total; first += kChunkElements) {
-    const auto piece = std::span(chunk).first(std::min(kChunkElements, total - first) * size);
-    generate(*buffer.init, buffer.dtype, first, piece);
+    const auto elements = std::min(kChunkElements, total - first);
+    const auto piece = std::span(chunk).first(elements * size);
+    // Elements depend on nothing but their number, so that any thread can make them.
+    constexpr std::size_t kPart = 1 << 14;
+    HEBE_CHECK(for_each_index((elements + kPart - 1) / kPart, core_count(), [&](std::size_t part) {
+      const auto from = part * kPart, count = std::min(kPart, elements - from);
+      generate(*buffer.init, buffer.dtype, first + from, piece.subspan(from * size, count * size));
+      return Status{};
+    }));
     HEBE_CHECK(use(first * size, piece));
   }
   return {};

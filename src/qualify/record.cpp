@@ -88,10 +88,10 @@ Check fewer_loads(const std::vector<std::string>& arguments, const Variant& base
     const auto *a = bytes_of(*baseline.counts, name), *b = bytes_of(*candidate.counts, name);
     const bool fewer = a && b && b->loaded < a->loaded;
     holds = holds && fewer;
-    evidence += fmt::format("{}{}: {}", evidence.empty() ? "" : "; ", name,
-                            a && b ? fmt::format("{} bytes loaded, {} in the baseline", b->loaded,
-                                                 a->loaded)
-                                   : "no such buffer");
+    evidence += fmt::format(
+        "{}{}: {}", evidence.empty() ? "" : "; ", name,
+        a && b ? fmt::format("{} bytes loaded, {} in the baseline", b->loaded, a->loaded)
+               : "no such buffer");
   }
   out.add("fewer_loads", holds, evidence);
   return out.rows.front();
@@ -106,8 +106,8 @@ std::vector<MeasurementCase> measurement_cases(const QualificationSpec& spec,
     for (const auto& name : {c.a, c.b}) {
       const auto* v = point.find(name);
       if (!v)
-        c.why_not += fmt::format("{}{} is no candidate at this point",
-                                 c.why_not.empty() ? "" : "; ", name);
+        c.why_not +=
+            fmt::format("{}{} is no candidate at this point", c.why_not.empty() ? "" : "; ", name);
       else
         for (const auto* problem : v->problems(gpu))
           c.why_not += fmt::format("{}{}: {}: {}", c.why_not.empty() ? "" : "; ", name,

@@ -41,12 +41,11 @@ struct PointResult {
 struct MeasurementCase {
   std::string point, a, b;
   bool primary = false;
-  std::string why_not;             ///< empty: eligible
+  std::string why_not;               ///< empty: eligible
   std::optional<double> bytes_saved; ///< loaded by a and not by b, as interpreted
 };
-[[nodiscard]] std::vector<MeasurementCase> measurement_cases(const QualificationSpec& spec,
-                                                             const std::vector<PointResult>& points,
-                                                             bool gpu);
+[[nodiscard]] std::vector<MeasurementCase>
+measurement_cases(const QualificationSpec& spec, const std::vector<PointResult>& points, bool gpu);
 
 struct Findings {
   std::vector<PointResult> points;

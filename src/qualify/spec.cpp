@@ -103,8 +103,8 @@ private:
                      std::string("equal bits");
     out.fewer_loads_of = j.value("fewer_loads_of", std::vector<std::string>{});
     out.max_local_bytes = j.value("max_local_bytes", std::uint64_t{0});
-    out.distinct = j.value("distinct",
-                           std::vector<std::string>{"ttgir", "llir", "ptx", "sass", "cubin"});
+    out.distinct =
+        j.value("distinct", std::vector<std::string>{"ttgir", "llir", "ptx", "sass", "cubin"});
     for (const auto& name : j.value("points", std::vector<std::string>{})) {
       if (!points_.contains(name))
         return wrong(fmt::format("candidate \"{}\": there is no point \"{}\"", out.name, name));

@@ -16,14 +16,14 @@ namespace hebe::qualify {
 /// The candidate's code: one of three.
 struct Candidate {
   std::string name, why;
-  std::vector<rewrite::PassRequest> passes;         ///< over the baseline's TTGIR
-  std::optional<std::filesystem::path> ttgir;       ///< an edited text
-  std::optional<kernel::CaseRequest> other_case;    ///< another kernel on the same buffers
-  bool equal_bits = true;                           ///< else: within the case's tolerance
-  std::vector<std::string> fewer_loads_of;          ///< arguments of which fewer bytes are loaded
-  std::set<std::string> points;                     ///< empty: all
-  std::uint64_t max_local_bytes = 0;                ///< a thread; 0: no spills
-  std::vector<std::string> distinct;                ///< artifacts that must not be the baseline's
+  std::vector<rewrite::PassRequest> passes;      ///< over the baseline's TTGIR
+  std::optional<std::filesystem::path> ttgir;    ///< an edited text
+  std::optional<kernel::CaseRequest> other_case; ///< another kernel on the same buffers
+  bool equal_bits = true;                        ///< else: within the case's tolerance
+  std::vector<std::string> fewer_loads_of;       ///< arguments of which fewer bytes are loaded
+  std::set<std::string> points;                  ///< empty: all
+  std::uint64_t max_local_bytes = 0;             ///< a thread; 0: no spills
+  std::vector<std::string> distinct;             ///< artifacts that must not be the baseline's
 };
 
 struct Point {

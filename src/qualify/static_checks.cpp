@@ -31,8 +31,8 @@ Check rewrite_applied(const Candidate& spec, const rewrite::Account& account) {
         reasons += fmt::format("; {} at line {}: {}", refused.op, refused.line, refused.why);
   }
   if (idle.empty())
-    out.passed("rewrite_applied", fmt::format("{} changes by {} passes", account.changes.size(),
-                                              spec.passes.size()));
+    out.passed("rewrite_applied",
+               fmt::format("{} changes by {} passes", account.changes.size(), spec.passes.size()));
   else
     out.failed("rewrite_applied",
                fmt::format("changed nothing: {}{}", list(idle),
@@ -56,7 +56,8 @@ std::string differences(const kernel::LaunchSpec& a, const kernel::LaunchSpec& b
   return list(out);
 }
 
-Check artifacts_distinct(const kernel::CompiledCase& baseline, const kernel::CompiledCase& candidate,
+Check artifacts_distinct(const kernel::CompiledCase& baseline,
+                         const kernel::CompiledCase& candidate,
                          const std::vector<std::string>& kinds) {
   Checks out("static");
   std::vector<std::string> same, absent;

@@ -18,9 +18,9 @@ namespace {
 
 // What every trial says of a kernel, in this order. A trial that stops leaves the rest not_run.
 constexpr std::array<std::string_view, 11> kOrder = {
-    "inputs_are_numbers", "abi_matches",     "runs",         "accesses_in_bounds",
-    "outputs_written",    "outputs_right",   "repeatable",   "idempotent",
-    "inputs_intact",      "canaries_intact", "pointers_disjoint"};
+    "inputs_are_numbers", "abi_matches", "runs",       "accesses_in_bounds", "outputs_written",
+    "outputs_right",      "repeatable",  "idempotent", "inputs_intact",      "canaries_intact",
+    "pointers_disjoint"};
 
 // Two bytes that no kernel writes everywhere by accident; the first is NaN in every float type.
 constexpr std::array<std::byte, 2> kPoison = {std::byte{0xFF}, std::byte{0x5A}};
@@ -69,7 +69,8 @@ public:
     for (const auto& name : kOrder) {
       if (name == "accesses_in_bounds" && !interpreted_) continue;
       if (std::ranges::none_of(checks_.rows, [&](auto& row) { return row.name == name; }))
-        checks_.not_run(std::string(name), stopped ? "an earlier check failed" : to_text(stopped.error()));
+        checks_.not_run(std::string(name),
+                        stopped ? "an earlier check failed" : to_text(stopped.error()));
     }
     std::ranges::stable_sort(checks_.rows, {}, [](const Check& row) {
       return std::ranges::find(kOrder, row.name) - kOrder.begin();
@@ -97,11 +98,12 @@ private:
     }
     auto& kernel = **loaded;
     checks_.passed("abi_matches",
-                   interpreted_ ? fmt::format("the TTGIR's function takes the launch's {} arguments",
-                                              compiled_.launch.arguments.size())
-                                : fmt::format("the cubin's parameters are the launch's {} and two "
-                                              "scratch pointers",
-                                              compiled_.launch.arguments.size()));
+                   interpreted_
+                       ? fmt::format("the TTGIR's function takes the launch's {} arguments",
+                                     compiled_.launch.arguments.size())
+                       : fmt::format("the cubin's parameters are the launch's {} and two "
+                                     "scratch pointers",
+                                     compiled_.launch.arguments.size()));
     occupancy(kernel);
     HEBE_TRY(const bool ran, launches(kernel, buffers));
     if (ran) HEBE_CHECK(memory(kernel, buffers));
@@ -185,9 +187,10 @@ private:
                                             compiled_.launch.atol, compiled_.launch.rtol)
                               : right);
     checks_.add("repeatable", same,
-                same ? fmt::format("{} launches from poisoned outputs gave the same bits", launches_)
-                     : "launches on the same inputs gave different outputs: a race, or elements "
-                       "that are not written");
+                same
+                    ? fmt::format("{} launches from poisoned outputs gave the same bits", launches_)
+                    : "launches on the same inputs gave different outputs: a race, or elements "
+                      "that are not written");
     std::size_t next = 0;
     for (const auto& a : compiled_.launch.arguments) {
       if (!a.is_buffer || a.role == kernel::Role::in) continue;
@@ -269,8 +272,7 @@ std::optional<ttgir::Counts> counted(const kernel::CompiledCase& compiled) {
 } // namespace
 
 bool Trial::passed() const {
-  return std::ranges::all_of(checks,
-                             [](auto& c) { return c.outcome == Check::Outcome::passed; });
+  return std::ranges::all_of(checks, [](auto& c) { return c.outcome == Check::Outcome::passed; });
 }
 
 Trial try_on_gpu(gpu::Device& device, const kernel::CompiledCase& compiled,
@@ -325,8 +327,7 @@ Check compare_bits(const kernel::LaunchSpec& launch, const Trial& baseline, cons
     for (std::size_t e = 0; e < x.size() / size; ++e) {
       if (std::memcmp(x.data() + e * size, y.data() + e * size, size) == 0) continue;
       if (different++ == 0) first = e;
-      const double gap =
-          std::abs(kernel::element(x, a.dtype, e) - kernel::element(y, a.dtype, e));
+      const double gap = std::abs(kernel::element(x, a.dtype, e) - kernel::element(y, a.dtype, e));
       worst = std::max(worst, gap);
     }
     if (!out.evidence.empty()) out.evidence += "; ";
@@ -334,9 +335,8 @@ Check compare_bits(const kernel::LaunchSpec& launch, const Trial& baseline, cons
       out.evidence += fmt::format("{}: {} elements equal", a.name, x.size() / size);
     } else {
       out.outcome = Check::Outcome::failed;
-      out.evidence +=
-          fmt::format("{}: {} of {} elements differ, the first is {}, by at most {:g}", a.name,
-                      different, x.size() / size, first, worst);
+      out.evidence += fmt::format("{}: {} of {} elements differ, the first is {}, by at most {:g}",
+                                  a.name, different, x.size() / size, first, worst);
     }
   }
   return out;
