@@ -100,23 +100,24 @@ Check fewer_loads(const std::vector<std::string>& arguments, const Variant& base
 std::vector<MeasurementCase> measurement_cases(const QualificationSpec& spec,
                                                const std::vector<PointResult>& points, bool gpu) {
   std::vector<MeasurementCase> out;
-  if (!spec.contrast) return out;
-  for (const auto& point : points) {
-    MeasurementCase c{point.name, spec.contrast->a, spec.contrast->b, point.primary, {}, {}};
-    for (const auto& name : {c.a, c.b}) {
-      const auto* v = point.find(name);
-      if (!v)
-        c.why_not +=
-            fmt::format("{}{} is no candidate at this point", c.why_not.empty() ? "" : "; ", name);
-      else
-        for (const auto* problem : v->problems(gpu))
-          c.why_not += fmt::format("{}{}: {}: {}", c.why_not.empty() ? "" : "; ", name,
-                                   problem->name, problem->evidence);
+  for (const auto& contrast : spec.contrasts)
+    for (const auto& point : points) {
+      const auto asked_for = [&](const std::string& name) {
+        const auto c = std::ranges::find(spec.candidates, name, &Candidate::name);
+        return name == "baseline" || c->points.empty() || c->points.contains(point.name);
+      };
+      if (!asked_for(contrast.a) || !asked_for(contrast.b)) continue;
+      MeasurementCase c{point.name, contrast.a, contrast.b, false, {}, {}};
+      c.primary = point.primary && &contrast == &spec.contrasts.front();
+      for (const auto& name : {c.a, c.b})
+        if (const auto* v = point.find(name))
+          for (const auto* problem : v->problems(gpu))
+            c.why_not += fmt::format("{}{}: {}: {}", c.why_not.empty() ? "" : "; ", name,
+                                     problem->name, problem->evidence);
+      const auto *a = point.find(c.a), *b = point.find(c.b);
+      if (a && b && a->counts && b->counts) c.bytes_saved = loaded(*a->counts) - loaded(*b->counts);
+      out.push_back(std::move(c));
     }
-    const auto *a = point.find(c.a), *b = point.find(c.b);
-    if (a && b && a->counts && b->counts) c.bytes_saved = loaded(*a->counts) - loaded(*b->counts);
-    out.push_back(std::move(c));
-  }
   return out;
 }
 

@@ -39,22 +39,28 @@ public:
       HEBE_TRY(auto candidate, candidate_from(j));
       out.candidates.push_back(std::move(candidate));
     }
-    if (json_.contains("contrast")) {
-      out.contrast = ContrastNames{json_.at("contrast").at("a"), json_.at("contrast").at("b")};
-      for (const auto& name : {out.contrast->a, out.contrast->b})
-        if (name != "baseline" && !candidates_.contains(name))
-          return wrong("contrast: there is no candidate \"" + name + "\"",
-                       "name a candidate, or \"baseline\"");
-      if (out.contrast->a == out.contrast->b)
-        return wrong("contrast: both arms are \"" + out.contrast->a + "\"",
-                     "a contrast is of two kernels");
-    }
+    if (json_.contains("contrast") && json_.contains("contrasts"))
+      return wrong("both contrast and contrasts are there", "list all of them in contrasts");
+    if (json_.contains("contrast")) HEBE_CHECK(add_contrast(json_.at("contrast"), out));
+    for (const auto& j : json_.value("contrasts", Json::array())) HEBE_CHECK(add_contrast(j, out));
     return out;
   }
 
 private:
   std::unexpected<Refusal> wrong(std::string what, std::string next = {}) const {
     return refuse(RefusalCode::bad_spec, std::move(what), std::move(next), where_);
+  }
+
+  Status add_contrast(const Json& j, QualificationSpec& out) const {
+    const ContrastNames names{j.at("a"), j.at("b")};
+    for (const auto& name : {names.a, names.b})
+      if (name != "baseline" && !candidates_.contains(name))
+        return wrong("contrast: there is no candidate \"" + name + "\"",
+                     "name a candidate, or \"baseline\"");
+    if (names.a == names.b)
+      return wrong("contrast: both arms are \"" + names.a + "\"", "a contrast is of two kernels");
+    out.contrasts.push_back(names);
+    return {};
   }
 
   Result<Point> point_from(const Json& j) {

@@ -43,7 +43,7 @@ struct QualificationSpec {
   std::string name, description;
   std::vector<Point> points;
   std::vector<Candidate> candidates;
-  std::optional<ContrastNames> contrast;
+  std::vector<ContrastNames> contrasts; ///< the first is the primary one
   int launches = 5; ///< of each kernel on a GPU
   Json json;        ///< as it was read
 };

@@ -41,12 +41,11 @@ constexpr const char* kTwoLoops = "    %zero = arith.constant 0 : i32\n"
 TEST(Edit, a_name_made_of_a_number_gets_a_letter_first) {
   const auto module = read("    %4 = arith.addi %n, %n : i32\n");
   auto& add = op_at(*module, 0);
-  for (const auto* name : {"4_staged", "4", "x_4"})
-    module->create({.code = Op::arith_addi,
-                    .operands = {&add.result(), &add.result()},
-                    .results = {add.result().type},
-                    .name = name},
-                   entry(*module));
+  for (const auto* name : {"4_staged", "4", "x_4"}) {
+    const Module::Draft draft{Op::arith_addi, {&add.result(), &add.result()}, {add.result().type},
+                              {}, {}, name, {}};
+    module->create(draft, entry(*module));
+  }
   const auto text = body_of(*module);
   EXPECT_NE(text.find("%v4_staged = arith.addi"), std::string::npos) << text;
   EXPECT_EQ(text.find("%4_"), std::string::npos) << text;
