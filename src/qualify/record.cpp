@@ -123,8 +123,11 @@ std::vector<MeasurementCase> measurement_cases(const QualificationSpec& spec,
 
 bool Findings::qualified() const {
   if (points.empty()) return false;
-  if (!cases.empty())
-    return std::ranges::any_of(cases, [](auto& c) { return c.primary && c.why_not.empty(); });
+  const auto fit = [](const MeasurementCase& c) { return c.why_not.empty(); };
+  if (const auto primary = std::ranges::find(cases, true, &MeasurementCase::primary);
+      primary != cases.end())
+    return fit(*primary);
+  if (!cases.empty()) return std::ranges::all_of(cases, fit); // the primary point was left out
   return std::ranges::all_of(points, [&](const PointResult& p) {
     return p.baseline.qualified(gpu) &&
            std::ranges::all_of(p.candidates, [&](const Variant& v) { return v.qualified(gpu); });

@@ -51,8 +51,8 @@ struct Findings {
   std::vector<PointResult> points;
   std::vector<MeasurementCase> cases;
   bool gpu = false; ///< whether a GPU ran the kernels
-  /// With a contrast: its primary case is eligible. Without: every candidate is qualified at every
-  /// point.
+  /// With contrasts: the primary case is eligible (all are, where the primary point was left out).
+  /// Without: every candidate is qualified at every point.
   [[nodiscard]] bool qualified() const;
 };
 

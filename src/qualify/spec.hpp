@@ -44,8 +44,8 @@ struct QualificationSpec {
   std::vector<Point> points;
   std::vector<Candidate> candidates;
   std::vector<ContrastNames> contrasts; ///< the first is the primary one
-  int launches = 5; ///< of each kernel on a GPU
-  Json json;        ///< as it was read
+  int launches = 5;                     ///< of each kernel on a GPU
+  Json json;                            ///< as it was read
 };
 
 using CaseResolver = std::function<Result<kernel::CaseRequest>(const std::string& name,

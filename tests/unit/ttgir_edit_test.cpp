@@ -42,8 +42,8 @@ TEST(Edit, a_name_made_of_a_number_gets_a_letter_first) {
   const auto module = read("    %4 = arith.addi %n, %n : i32\n");
   auto& add = op_at(*module, 0);
   for (const auto* name : {"4_staged", "4", "x_4"}) {
-    const Module::Draft draft{Op::arith_addi, {&add.result(), &add.result()}, {add.result().type},
-                              {}, {}, name, {}};
+    const Module::Draft draft{
+        Op::arith_addi, {&add.result(), &add.result()}, {add.result().type}, {}, {}, name, {}};
     module->create(draft, entry(*module));
   }
   const auto text = body_of(*module);
