@@ -18,7 +18,8 @@ public:
   }
 
   evidence::VerifyReport report() {
-    for (const auto& point : stored_.json.at("points")) {
+    for (const auto* each : points()) {
+      const auto& point = *each;
       const auto& name = point.at("name").get_ref<const std::string&>();
       artifacts(name, point.at("baseline"));
       for (const auto& v : point.at("candidates")) {
@@ -40,6 +41,17 @@ public:
   }
 
 private:
+  /// Of a qualification, or of the cases of a recon that were not refused.
+  std::vector<const Json*> points() const {
+    std::vector<const Json*> out;
+    if (stored_.json.contains("points"))
+      for (const auto& point : stored_.json.at("points")) out.push_back(&point);
+    else
+      for (const auto& row : stored_.json.at("cases"))
+        if (!row.at("point").is_null()) out.push_back(&row.at("point"));
+    return out;
+  }
+
   void bad(RefusalCode code, const std::string& what, const std::string& where) {
     report_.problems.push_back(
         {code, what, where, "restore the record's artifacts from a copy", {}});

@@ -8,6 +8,7 @@
 
 namespace hebe::campaign {
 
+/// Of schema hebe.qualification.kernel/1 or hebe.recon/1.
 [[nodiscard]] Result<evidence::VerifyReport>
 verify_kernel_qualification(const evidence::DataRoot& root, const evidence::StoredRecord& stored);
 

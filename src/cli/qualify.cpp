@@ -105,31 +105,6 @@ void tell(const Context& c, const Json& record, const evidence::StoredRecord& st
   c.print("record: " + stored.file.string());
 }
 
-int verify(const Context& c, const evidence::DataRoot& root, const std::string& name) {
-  const auto stored = evidence::find_record(folder_of(root), kSchema, name, "hebe qualify");
-  if (!stored) return c.refused(stored.error());
-  const auto report = campaign::verify_kernel_qualification(root, *stored);
-  if (!report) return c.refused(report.error());
-  if (c.json) {
-    Json problems = Json::array();
-    for (const auto& p : report->problems)
-      problems.push_back({{"code", hebe::name_of(p.code)}, {"what", p.what}, {"where", p.where}});
-    c.print_json({{"id", stored->id},
-                  {"file", stored->file.string()},
-                  {"valid", report->valid()},
-                  {"passed", report->passed},
-                  {"not_checked", report->not_checked},
-                  {"problems", problems}});
-  } else {
-    c.print(stored->file.string());
-    for (const auto& text : report->passed) c.print("  ok           " + text);
-    for (const auto& text : report->not_checked) c.print("  not checked  " + text);
-    for (const auto& p : report->problems) c.print("  BAD          " + p.where + ": " + p.what);
-    c.print(report->valid() ? "verified" : "NOT what was recorded");
-  }
-  return static_cast<int>(report->valid() ? ExitCode::done : ExitCode::bad_data);
-}
-
 Status keep_points(qualify::QualificationSpec& spec, const std::vector<std::string>& names) {
   for (const auto& name : names)
     if (std::ranges::find(spec.points, name, &qualify::Point::name) == spec.points.end())
@@ -155,7 +130,7 @@ void preview(const Context& c, const qualify::QualificationSpec& spec, bool all_
 
 int run(const Context& c, const Options& o) {
   const evidence::DataRoot root(c.data_root);
-  if (o.verify) return verify(c, root, *o.verify);
+  if (o.verify) return verify_record(c, folder_of(root), kSchema, *o.verify, "hebe qualify");
   const auto refused = [&](Refusal r) {
     if (r.not_written.empty() && r.code != RefusalCode::interrupted)
       r.not_written = "the qualification";
@@ -228,6 +203,33 @@ Command row(const char* name, const char* help, const char* spec) {
 }
 
 } // namespace
+
+int verify_record(const Context& c, const fs::path& folder, std::string_view schema,
+                  const std::string& name, std::string_view made_by) {
+  const evidence::DataRoot root(c.data_root);
+  const auto stored = evidence::find_record(folder, schema, name, made_by);
+  if (!stored) return c.refused(stored.error());
+  const auto report = campaign::verify_kernel_qualification(root, *stored);
+  if (!report) return c.refused(report.error());
+  if (c.json) {
+    Json problems = Json::array();
+    for (const auto& p : report->problems)
+      problems.push_back({{"code", hebe::name_of(p.code)}, {"what", p.what}, {"where", p.where}});
+    c.print_json({{"id", stored->id},
+                  {"file", stored->file.string()},
+                  {"valid", report->valid()},
+                  {"passed", report->passed},
+                  {"not_checked", report->not_checked},
+                  {"problems", problems}});
+  } else {
+    c.print(stored->file.string());
+    for (const auto& text : report->passed) c.print("  ok           " + text);
+    for (const auto& text : report->not_checked) c.print("  not checked  " + text);
+    for (const auto& p : report->problems) c.print("  BAD          " + p.where + ": " + p.what);
+    c.print(report->valid() ? "verified" : "NOT what was recorded");
+  }
+  return static_cast<int>(report->valid() ? ExitCode::done : ExitCode::bad_data);
+}
 
 void add_source_options(CLI::App& app, SourceOptions& o) {
   app.add_option("--triton-source", o.triton_source,

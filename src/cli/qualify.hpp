@@ -16,6 +16,12 @@ void add_source_options(CLI::App& app, SourceOptions& o);
 /// The worker's command, with where Triton's sources lie.
 [[nodiscard]] Result<kernel::WorkerCommand> worker_of(const Context& c, const SourceOptions& o);
 
+/// Looks at a stored qualification or recon again, and tells. `name`: part of its id, a file, or ""
+/// for the newest; `made_by`: the command that makes such records.
+[[nodiscard]] int verify_record(const Context& c, const std::filesystem::path& folder,
+                                std::string_view schema, const std::string& name,
+                                std::string_view made_by);
+
 /// A specification by path, or by its name in studies/.
 [[nodiscard]] Result<std::filesystem::path> spec_named(const Context& c, const std::string& name);
 

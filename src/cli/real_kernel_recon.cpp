@@ -16,6 +16,7 @@ struct Options {
   std::string spec = "real-kernel-recon";
   bool all_cases = false, redact = false;
   std::vector<std::string> groups;
+  std::optional<std::string> verify;
   SourceOptions source;
 };
 
@@ -123,6 +124,9 @@ int run(const Context& c, const Options& o) {
       r.not_written = "the record of the recon";
     return c.refused(r);
   };
+  if (o.verify)
+    return verify_record(c, root.path() / "qualifications" / "recon", "hebe.recon/1", *o.verify,
+                         "hebe real-kernel-recon");
   const auto file = spec_named(c, o.spec);
   if (!file) return refused(file.error());
   auto spec = qualify::read_recon_spec(*file, [&](const std::string& name, const fs::path& base) {
@@ -184,6 +188,9 @@ Command real_kernel_recon_command() {
                          "every group, kernels of packages and of a Triton checkout too (default: "
                          "the first group)");
             app.add_option("--group", o->groups, "only this group (repeatable)");
+            app.add_option("--verify", o->verify,
+                           "check a stored recon: artifacts, and every rewrite done again; part of "
+                           "its id, a file, or \"\" for the newest");
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the record");
             add_source_options(app, o->source);
             return [&c, o] { return run(c, *o); };
