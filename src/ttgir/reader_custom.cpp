@@ -190,8 +190,14 @@ bool Reader::if_else(Operation& op, Parts& parts) {
   if (!operand(parts)) return false;
   parts.operand_types.assign(1, module_.types_.get("i1"));
   if (accept("->") && (!expect("(") || !types_until(')', parts.results))) return false;
-  if (!expect("{") || !region(new_region(op, parts))) return false;
-  if (accept_word("else") && (!expect("{") || !region(new_region(op, parts)))) return false;
+  // A branch with nothing in it is a block with nothing in it.
+  const auto branch = [&] {
+    Region& body = new_region(op, parts);
+    if (!expect("{") || !region(body)) return false;
+    if (body.blocks.empty()) module_.make_block(body);
+    return true;
+  };
+  if (!branch() || (accept_word("else") && !branch())) return false;
   if (accept("{") && !dictionary('}', Attribute::Place::dictionary, parts.attributes)) return false;
   return location(op.location);
 }

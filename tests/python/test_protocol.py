@@ -22,7 +22,7 @@ def test_a_malformed_line_is_refused_with_no_id_and_the_worker_goes_on(worker, l
 
 @pytest.mark.parametrize("request_, words", [
     ({"method": "compile"}, "params.case is missing"),
-    ({"method": "dance"}, "known methods: hello, describe, compile, recompile, reference, shutdown"),
+    ({"method": "dance"}, "known methods: hello, describe, compile, recompile, reference, probe_pipeline, shutdown"),
     ({}, "unknown method None"),
     ({"method": ["hello"]}, "unknown method"),
     ({"method": "hello", "params": [1]}, "params is not an object"),
