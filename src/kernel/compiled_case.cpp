@@ -36,7 +36,7 @@ Result<CompiledCase> stored(const Json& answer, const ArtifactStore& store,
     CompiledCase out;
     out.request = request;
     out.provenance = answer.at("provenance");
-    out.resources = answer.value("resources", Json{{"unavailable", "the worker did not say"}});
+    out.resources = answer.at("resources");
     HEBE_TRY(out.launch, LaunchSpec::from_json(answer.at("launch"), "the worker's launch spec"));
     for (const std::string kind : {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "sass"}) {
       // Without nvdisasm there is no sass; provenance says why.

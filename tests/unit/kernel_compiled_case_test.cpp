@@ -19,7 +19,8 @@ Json compile_answer() {
   artifacts["cubin"] = {{"encoding", "base64"}, {"data", "f0VMRgD/"}}; // 7f 45 4c 46 00 ff
   return {{"launch", test::vector_launch()},
           {"artifacts", artifacts},
-          {"provenance", {{"source_name", "vector_add.py"}}}};
+          {"provenance", {{"source_name", "vector_add.py"}}},
+          {"resources", {{"registers", 26}}}};
 }
 
 Result<CompiledCase> compiled_from(const Json& answer, const test::ScratchFolder& folder) {

@@ -1,5 +1,5 @@
-// Kernels made at random, rewritten by passes chosen at random: what the interpreter sees them write
-// is the same before and after. Seeds are fixed, so that a failure is found again.
+// Kernels made at random, rewritten by passes chosen at random: what the interpreter sees them
+// write is the same before and after. Seeds are fixed, so that a failure is found again.
 #include "rewrite/pass.hpp"
 
 #include "ttgir/interpreter.hpp"
@@ -38,11 +38,14 @@ public:
     floats_ = {"f0", "f1"};
     statements(8, 0, "");
     store(""); // whatever was computed is seen
-    return "#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [1], "
+    return "#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = "
+           "[1], "
            "order = [0]}>\n"
-           "module attributes {\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = 1 : i32, ttg.target = "
+           "module attributes {\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = 1 : i32, ttg.target "
+           "= "
            "\"cuda:90\", \"ttg.threads-per-warp\" = 32 : i32} {\n"
-           "  tt.func public @f(%a: !tt.ptr<f32>, %b: !tt.ptr<f32>, %c: !tt.ptr<f32>, %n: i32) {\n" +
+           "  tt.func public @f(%a: !tt.ptr<f32>, %b: !tt.ptr<f32>, %c: !tt.ptr<f32>, %n: i32) "
+           "{\n" +
            text_ + "    tt.return\n  }\n}\n";
   }
 
@@ -100,17 +103,18 @@ private:
       line(fmt::format("%{} = arith.select %{}, %{}, %{} : tensor<16xi1, #blocked>, {}", out,
                        pick(2) == 0 ? "inside" : "all", one_of(floats_), one_of(floats_), kFloats));
     else
-      line(fmt::format("%{} = {} %{}, %{} : {}", out, one_of(ops), one_of(floats_),
-                       one_of(floats_), kFloats));
+      line(fmt::format("%{} = {} %{}, %{} : {}", out, one_of(ops), one_of(floats_), one_of(floats_),
+                       kFloats));
     floats_.push_back(out);
   }
 
   void loop(int depth) {
     const auto out = fresh(), induction = fresh(), carried = fresh();
     const auto upper = one_of({"n", "sixteen", "one", "zero"});
-    line(fmt::format("%{} = scf.for %{} = %zero to %{} step %sixteen iter_args(%{} = %{}) -> ({})  : "
-                     "i32 {{",
-                     out, induction, upper, carried, one_of(floats_), kFloats));
+    line(fmt::format(
+        "%{} = scf.for %{} = %zero to %{} step %sixteen iter_args(%{} = %{}) -> ({})  : "
+        "i32 {{",
+        out, induction, upper, carried, one_of(floats_), kFloats));
     const auto outside = floats_;
     floats_.push_back(carried);
     indent_ += 2;
