@@ -126,6 +126,10 @@ private:
     if (scope_of(earlier.op) != scope_of(later.op))
       return std::unexpected(line_of(earlier) + " is of other warps");
     if (auto why = masks(out)) return std::unexpected(*why);
+    auto& numbers = out.convert ? blind_ : numbers_;
+    for (const auto* load : {&earlier, &later})
+      for (const Value* value : {&load->pointer(), load->mask()})
+        if (value) out.rests_on.push_back(numbers.rests_on(*value));
     const auto between = rewrite::between(earlier.op, later.op, earlier.pointer(), work_.facts);
     if (between.why) return std::unexpected(*between.why);
     out.disjoint = between.rests_on_disjoint;
@@ -199,7 +203,7 @@ private:
       what += fmt::format("; its {} {} is gone, {} {} stays", reuse.later.cache(),
                           reuse.later.eviction(), reuse.earlier.cache(), reuse.earlier.eviction());
     for (const auto& each : reuse.rests_on)
-      assume(work_.account, work_.facts, each, "a mask of a load is true in every lane");
+      assume(work_.account, work_.facts, each, "what two loads read, or their masks");
     if (reuse.disjoint)
       work_.account.assume_disjoint("a store stands between two loads of another argument");
     work_.account.changed(op, what);
@@ -244,7 +248,8 @@ private:
   const Options& options_;
   KnownValues known_;
   ttgir::Dominance dominance_;
-  ValueNumbers numbers_, blind_{ValueNumbers::Layouts::ignored};
+  ValueNumbers numbers_{ValueNumbers::Layouts::matter, &known_};
+  ValueNumbers blind_{ValueNumbers::Layouts::ignored, &known_};
   std::vector<Load> earlier_; ///< those that stay
   std::vector<Reuse> reuses_;
 };

@@ -15,14 +15,23 @@ namespace hebe::rewrite {
 class ValueNumbers {
 public:
   enum class Layouts : std::uint8_t { matter, ignored };
-  explicit ValueNumbers(Layouts layouts = Layouts::matter) : layouts_(layouts) {}
+  /// With `known`, integers that the launch's facts decide are equal where their numbers are: a
+  /// loop that counts down reads what one that counts up has read.
+  explicit ValueNumbers(Layouts layouts = Layouts::matter, KnownValues* known = nullptr)
+      : layouts_(layouts), known_(known) {}
   [[nodiscard]] std::uint32_t of(const ttgir::Value& value);
+  /// The facts that the number of `value` rests on.
+  [[nodiscard]] Interval rests_on(const ttgir::Value& value);
   /// From here on `value` is known to be `same`; values numbered already keep what they have.
   void is(const ttgir::Value& value, const ttgir::Value& same);
 
 private:
   [[nodiscard]] std::string key(const ttgir::Operation& op, std::uint32_t result);
+  [[nodiscard]] std::string type_key(ttgir::TypeRef type, bool keeps_layout) const;
+  [[nodiscard]] std::uint32_t number(std::string key);
   Layouts layouts_;
+  KnownValues* known_;
+  std::unordered_map<const ttgir::Value*, Interval> rests_; ///< absent: on nothing
   std::unordered_map<const ttgir::Value*, std::uint32_t> numbers_;
   std::unordered_map<std::string, std::uint32_t> keys_;
   std::uint32_t next_ = 0;
