@@ -95,6 +95,7 @@ private:
       if (found) {
         numbers_.is(later.result(), it->result());
         blind_.is(later.result(), it->result());
+        plain_.is(later.result(), it->result());
         reuses_.push_back(*std::move(found));
         return true;
       }
@@ -126,10 +127,15 @@ private:
     if (scope_of(earlier.op) != scope_of(later.op))
       return std::unexpected(line_of(earlier) + " is of other warps");
     if (auto why = masks(out)) return std::unexpected(*why);
-    auto& numbers = out.convert ? blind_ : numbers_;
-    for (const auto* load : {&earlier, &later})
-      for (const Value* value : {&load->pointer(), load->mask()})
-        if (value) out.rests_on.push_back(numbers.rests_on(*value));
+    // Facts are needed only where the two are not the same expression anyhow.
+    const auto rest = [&](const Value* a, const Value* b) {
+      if (!a || !b || plain_.of(*a) == plain_.of(*b)) return;
+      auto& numbers = out.convert ? blind_ : numbers_;
+      for (const auto* value : {a, b}) out.rests_on.push_back(numbers.rests_on(*value));
+    };
+    rest(&earlier.pointer(), &later.pointer());
+    rest(earlier.mask(), later.mask());
+    rest(earlier.other(), later.other());
     const auto between = rewrite::between(earlier.op, later.op, earlier.pointer(), work_.facts);
     if (between.why) return std::unexpected(*between.why);
     out.disjoint = between.rests_on_disjoint;
@@ -249,8 +255,9 @@ private:
   KnownValues known_;
   ttgir::Dominance dominance_;
   ValueNumbers numbers_{ValueNumbers::Layouts::matter, &known_};
-  ValueNumbers blind_{ValueNumbers::Layouts::ignored, &known_};
-  std::vector<Load> earlier_; ///< those that stay
+  ValueNumbers blind_{ValueNumbers::Layouts::ignored, &known_}; ///< layouts put aside
+  ValueNumbers plain_;                                          ///< and with no facts
+  std::vector<Load> earlier_;                                   ///< those that stay
   std::vector<Reuse> reuses_;
 };
 

@@ -58,6 +58,29 @@ TEST(ReuseLoads, a_pointer_of_an_unknown_origin_may_be_stored_to_by_anyone) {
   EXPECT_EQ(out.count("tt.load"), 2U);
 }
 
+TEST(ReuseLoads, addresses_that_the_launch_decides_are_equal_by_value) {
+  // p + (n - 16), and p + 16: one place where n is 32, as a loop that counts down has it.
+  const std::string body = "    %k = arith.constant 16 : i32\n"
+                           "    %down = arith.subi %n, %k : i32\n"
+                           "    %first = tt.addptr %p, %down : !tt.ptr<f32>, i32\n"
+                           "    %second = tt.addptr %p, %k : !tt.ptr<f32>, i32\n" +
+                           two("", "%first", "%second");
+  const auto known = rewrite(body, kReuse, with_n(32));
+  EXPECT_EQ(known.count("tt.load"), 1U);
+  ASSERT_EQ(known.account.contracts.size(), 1U);
+  EXPECT_EQ(known.account.contracts[0].argument, "n");
+  EXPECT_EQ(rewrite(body, kReuse, with_n(48)).count("tt.load"), 2U);
+  EXPECT_EQ(rewrite(body, kReuse).count("tt.load"), 2U);
+}
+
+TEST(ReuseLoads, addresses_that_are_one_expression_rest_on_no_fact) {
+  const auto out =
+      rewrite("    %at = tt.addptr %p, %n : !tt.ptr<f32>, i32\n" + two("", "%at", "%at"), kReuse,
+              with_n(32));
+  EXPECT_EQ(out.count("tt.load"), 1U);
+  EXPECT_TRUE(out.account.contracts.empty());
+}
+
 TEST(ReuseLoads, volatile_loads_stay_on_either_side) {
   const std::string plain = "    %x = tt.load %p : !tt.ptr<f32>\n",
                     again = "    %y = tt.load %p : !tt.ptr<f32>\n",
