@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hebe::campaign {
 
 using qualify::Check;
@@ -33,7 +35,8 @@ bool of_environment(const Refusal& refusal) {
 /// A failed check that makes a launch on a GPU pointless or dangerous.
 const Check* forbids_launch(const std::vector<Check>& checks) {
   for (const auto& check : checks)
-    for (const auto* name : {"accesses_in_bounds", "runs", "same_abi", "abi_matches"})
+    for (const auto* name :
+         {"accesses_in_bounds", "runs", "same_abi", "same_buffers", "abi_matches"})
       if (check.outcome == Check::Outcome::failed && check.name == name) return &check;
   return nullptr;
 }
@@ -148,6 +151,7 @@ Status KernelSession::try_variant(Variant& variant, const PreparedCase& prepared
   constexpr int kInterpreted = 2;
   trials.interpreter = qualify::try_in_interpreter(interpreted, launched.expected, kInterpreted);
   variant.counts = trials.interpreter.counts;
+  variant.counted_at_point = small == nullptr;
   variant.outputs["interpreter"] = trials.interpreter.outputs;
   append(variant.checks, trials.interpreter.checks);
   if (baseline)
@@ -211,8 +215,18 @@ Result<Variant> KernelSession::qualify_candidate(const qualify::Candidate& spec,
   out.name = spec.name;
   out.why = spec.why;
   out.passes = rewrite::to_json(spec.passes);
-  const auto built = build(spec, base, out);
-  if (!built && of_environment(built.error())) return std::unexpected(built.error());
+  for (const auto& name : spec.fewer_loads_of)
+    if (std::ranges::none_of(base.compiled.launch.arguments,
+                             [&](auto& a) { return a.is_buffer && a.name == name; }))
+      return refuse(RefusalCode::bad_spec,
+                    fmt::format("candidate \"{}\": fewer_loads_of names \"{}\", which is no buffer",
+                                spec.name, name),
+                    "name a buffer of the case");
+  auto built = build(spec, base, out);
+  if (!built && (of_environment(built.error()) || built.error().code == RefusalCode::bad_spec)) {
+    if (built.error().where.empty()) built.error().where = "candidate \"" + spec.name + "\"";
+    return std::unexpected(built.error());
+  }
   qualify::Checks building("static");
   building.add("builds", built.has_value(),
                built ? "Triton's own pipeline takes it to a cubin" : to_text(built.error()));
@@ -221,15 +235,23 @@ Result<Variant> KernelSession::qualify_candidate(const qualify::Candidate& spec,
   out.compiled = built->prepared.compiled;
   const auto* account = built->account ? &*built->account : nullptr;
   append(out.checks, qualify::static_checks(base.compiled, *out.compiled, spec, account));
-  // A rewrite for one grid cannot be interpreted at another.
+  // A rewrite for one grid cannot be interpreted at another: both kernels are, at the point itself.
+  const bool reduced = small != nullptr;
   if (spec.other_case ||
       (small && account &&
        qualify::contracts_hold(*account, base.compiled.launch, small->compiled.launch).outcome !=
            Check::Outcome::passed))
     small = nullptr;
-  Trials trials;
-  HEBE_CHECK(
-      try_variant(out, spec.other_case ? built->prepared : base, small, &base_trials, trials));
+  Trials trials, full;
+  Variant full_baseline = baseline;
+  const bool anew = reduced && small == nullptr;
+  if (anew) {
+    full.gpu = base_trials.gpu;
+    full.interpreter = qualify::try_in_interpreter(base.compiled, base.expected, 2);
+    full_baseline.counts = full.interpreter.counts;
+  }
+  HEBE_CHECK(try_variant(out, spec.other_case ? built->prepared : base, small,
+                         anew ? &full : &base_trials, trials));
   if (!spec.equal_bits) // told, not demanded: the oracle's tolerance decides
     for (auto& check : out.checks)
       if (check.name == "bits_equal" && check.outcome == Check::Outcome::failed) {
@@ -237,7 +259,7 @@ Result<Variant> KernelSession::qualify_candidate(const qualify::Candidate& spec,
         check.evidence = "not demanded: " + check.evidence;
       }
   if (!spec.fewer_loads_of.empty())
-    out.checks.push_back(qualify::fewer_loads(spec.fewer_loads_of, baseline, out));
+    out.checks.push_back(qualify::fewer_loads(spec.fewer_loads_of, full_baseline, out));
   return out;
 }
 

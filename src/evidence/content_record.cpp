@@ -96,7 +96,11 @@ Result<StoredRecord> find_record(const fs::path& folder, std::string_view schema
   std::optional<StoredRecord> newest;
   for (const auto& id : hits) {
     HEBE_TRY(auto one, load_record(folder / (id + ".json"), schema));
-    if (!newest || when_of(one.json) >= when_of(newest->json)) newest = std::move(one);
+    // Simulated records have no time of their own: then the file's decides.
+    const auto age = [&](const StoredRecord& record) {
+      return std::pair(when_of(record.json), fs::last_write_time(record.file, ec));
+    };
+    if (!newest || age(one) >= age(*newest)) newest = std::move(one);
   }
   return std::move(*newest);
 }

@@ -1,5 +1,6 @@
 #include "qualify/mechanism.hpp"
 
+#include "rewrite/pass.hpp"
 #include "ttgir/reader.hpp"
 #include "ttgir/view.hpp"
 
@@ -8,8 +9,8 @@
 namespace hebe::qualify {
 namespace {
 
-void read_ttgir(std::string text, const std::string& name, Mechanism& out) {
-  auto module = ttgir::read_module(std::move(text), {false, name + ".ttgir"});
+void read_ttgir(std::string text, const kernel::LaunchSpec& launch, Mechanism& out) {
+  auto module = ttgir::read_module(std::move(text), {false, launch.name + ".ttgir"});
   if (!module) {
     out.unavailable["ttgir"] = module.error().what;
     return;
@@ -17,8 +18,13 @@ void read_ttgir(std::string text, const std::string& name, Mechanism& out) {
   ttgir::Operation* function = (*module)->function();
   if (!function || !ttgir::Function::of(*function))
     out.unavailable["ttgir"] = "it has no public function";
-  else
+  else {
+    std::vector<std::string> names;
+    for (const auto& a : launch.arguments) names.push_back(a.name);
+    // Of another number of arguments: the text's own names.
+    static_cast<void>(rewrite::name_arguments(**module, *function, names));
     out.table = access_table(**module, *function);
+  }
 }
 
 template <class T, class Make>
@@ -105,7 +111,7 @@ Mechanism read_mechanism(const kernel::LaunchSpec& launch, KernelTexts texts, Js
   if (texts.ttgir.empty())
     out.unavailable["ttgir"] = "the artifact is not there";
   else
-    read_ttgir(std::move(texts.ttgir), launch.name, out);
+    read_ttgir(std::move(texts.ttgir), launch, out);
   std::vector<std::string> names;
   for (const kernel::Argument& each : launch.arguments) names.push_back(each.name);
   part("ptx", texts.ptx, out.ptx, out, [&] { return summarise_ptx(texts.ptx, names); });

@@ -115,7 +115,8 @@ std::vector<MeasurementCase> measurement_cases(const QualificationSpec& spec,
             c.why_not += fmt::format("{}{}: {}: {}", c.why_not.empty() ? "" : "; ", name,
                                      problem->name, problem->evidence);
       const auto *a = point.find(c.a), *b = point.find(c.b);
-      if (a && b && a->counts && b->counts) c.bytes_saved = loaded(*a->counts) - loaded(*b->counts);
+      if (a && b && a->counts && b->counts && a->counted_at_point == b->counted_at_point)
+        c.bytes_saved = loaded(*a->counts) - loaded(*b->counts);
       out.push_back(std::move(c));
     }
   return out;

@@ -20,6 +20,7 @@ struct Variant {
   Json outputs = Json::object();
   Json mechanism = nullptr, occupancy = nullptr;
   std::optional<ttgir::Counts> counts;
+  bool counted_at_point = true; ///< else at the smaller launch that the interpreter was given
 
   /// Every check passed; those that need a GPU only where there is one.
   [[nodiscard]] bool qualified(bool gpu) const;

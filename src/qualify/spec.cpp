@@ -133,8 +133,14 @@ Result<QualificationSpec> read_qualification_spec(const fs::path& file,
                                                   const CaseResolver& resolve) {
   HEBE_TRY(const auto json, read_spec_file(file));
   if (auto ok = check_schema(json, "hebe.qualification.spec/1", file.string()); !ok) {
-    ok.error().code = RefusalCode::bad_spec;
+    ok.error().code = RefusalCode::bad_spec; // somebody wrote it, no Hebe did
+    ok.error().next = "docs/qualification.md says what a specification has; studies/ has examples";
     return std::unexpected(std::move(ok).error());
+  }
+  if (auto storable = canonical_json(json); !storable) { // it stands in the record
+    storable.error().code = RefusalCode::bad_spec;
+    storable.error().where = file.string();
+    return std::unexpected(std::move(storable).error());
   }
   return Reader(json, resolve, file).read();
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace hebe::qualify {
 namespace {
@@ -23,8 +24,9 @@ Check rewrite_applied(const Candidate& spec, const rewrite::Account& account) {
   Checks out("static");
   std::vector<std::string> idle;
   std::string reasons;
-  for (const auto& pass : spec.passes) {
-    if (account.changes_of(pass.name) > 0 || may_find_nothing(pass.name)) continue;
+  for (std::size_t i = 0; i < spec.passes.size(); ++i) {
+    const auto& pass = spec.passes[i];
+    if ((i < account.done.size() && account.done[i] > 0) || may_find_nothing(pass.name)) continue;
     idle.push_back(pass.name);
     for (const auto& refused : account.refused)
       if (refused.pass == pass.name)
@@ -56,6 +58,27 @@ std::string differences(const kernel::LaunchSpec& a, const kernel::LaunchSpec& b
   return list(out);
 }
 
+/// Where another kernel's buffers are not the baseline's, in name, type, shape, role or input.
+std::string other_buffers(const kernel::LaunchSpec& a, const kernel::LaunchSpec& b) {
+  const auto buffers = [](const kernel::LaunchSpec& launch) {
+    std::map<std::string, std::string> out;
+    for (const auto& argument : launch.json.value("arguments", Json::array()))
+      if (argument.at("kind") == "buffer")
+        out[argument.at("name").get<std::string>()] = argument.dump();
+    return out;
+  };
+  const auto first = buffers(a), second = buffers(b);
+  std::vector<std::string> out;
+  for (const auto& [name, text] : first)
+    if (const auto found = second.find(name); found == second.end())
+      out.push_back(name + " is none of its buffers");
+    else if (found->second != text)
+      out.push_back(fmt::format("{}: {} and {}", name, text, found->second));
+  for (const auto& [name, text] : second)
+    if (!first.contains(name)) out.push_back(name + " is none of the baseline's");
+  return list(out);
+}
+
 Check artifacts_distinct(const kernel::CompiledCase& baseline,
                          const kernel::CompiledCase& candidate,
                          const std::vector<std::string>& kinds) {
@@ -84,6 +107,7 @@ rewrite::LaunchFacts facts_of(const kernel::LaunchSpec& launch) {
   rewrite::LaunchFacts facts;
   facts.grid = launch.grid;
   facts.disjoint = true;
+  for (const auto& a : launch.arguments) facts.arguments.push_back(a.name);
   for (const auto& a : launch.arguments) {
     if (a.is_buffer || kernel::is_float(a.dtype)) continue;
     if (a.value.is_boolean())
@@ -176,6 +200,12 @@ std::vector<Check> static_checks(const kernel::CompiledCase& baseline,
     out.add("same_abi", differ.empty(),
             differ.empty() ? "entry, arguments, grid, warps and scratch are the baseline's"
                            : "it is launched otherwise than the baseline: " + differ);
+  }
+  if (spec.other_case) {
+    const auto differ = other_buffers(baseline.launch, candidate.launch);
+    out.add("same_buffers", differ.empty(),
+            differ.empty() ? "its buffers and their inputs are the baseline's"
+                           : "another kernel must take the same buffers: " + differ);
   }
   out.rows.push_back(artifacts_distinct(baseline, candidate, spec.distinct));
   out.rows.push_back(no_side_effects(candidate));

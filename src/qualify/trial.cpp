@@ -320,7 +320,15 @@ Check compare_bits(const kernel::LaunchSpec& launch, const Trial& baseline, cons
   }
   for (const auto& a : launch.arguments) {
     if (!a.is_buffer || a.role == kernel::Role::in) continue;
-    const auto &x = baseline.bytes.at(a.name), &y = candidate.bytes.at(a.name);
+    const auto of_a = baseline.bytes.find(a.name), of_b = candidate.bytes.find(a.name);
+    if (!out.evidence.empty()) out.evidence += "; ";
+    if (of_a == baseline.bytes.end() || of_b == candidate.bytes.end() ||
+        of_a->second.size() != of_b->second.size()) {
+      out.outcome = Check::Outcome::failed;
+      out.evidence += a.name + ": the two have outputs of other names or sizes";
+      continue;
+    }
+    const auto &x = of_a->second, &y = of_b->second;
     const auto size = kernel::size_of(a.dtype);
     std::size_t different = 0, first = 0;
     double worst = 0;
@@ -330,7 +338,6 @@ Check compare_bits(const kernel::LaunchSpec& launch, const Trial& baseline, cons
       const double gap = std::abs(kernel::element(x, a.dtype, e) - kernel::element(y, a.dtype, e));
       worst = std::max(worst, gap);
     }
-    if (!out.evidence.empty()) out.evidence += "; ";
     if (different == 0) {
       out.evidence += fmt::format("{}: {} elements equal", a.name, x.size() / size);
     } else {

@@ -161,6 +161,19 @@ Status rewritable(ttgir::Operation& function, std::string_view where) {
 
 } // namespace
 
+Status name_arguments(ttgir::Module& module, ttgir::Operation& function,
+                      const std::vector<std::string>& names) {
+  const auto arguments = ttgir::Function{function}.arguments();
+  if (arguments.size() != names.size())
+    return refuse(RefusalCode::abi_mismatch,
+                  fmt::format("the TTGIR's function takes {} arguments, the launch has {}",
+                              arguments.size(), names.size()),
+                  "the TTGIR must be the one that was compiled for this launch");
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (arguments[i].name != names[i]) arguments[i].name = module.keep(names[i]);
+  return {};
+}
+
 Result<Rewritten> apply(std::string ttgir, const std::vector<PassRequest>& requests,
                         const LaunchFacts& facts, std::string_view where) {
   HEBE_TRY(const auto module, ttgir::read_module(std::move(ttgir), {false, std::string(where)}));
@@ -168,6 +181,7 @@ Result<Rewritten> apply(std::string ttgir, const std::vector<PassRequest>& reque
   if (!function || !ttgir::Function::of(*function))
     return refuse(RefusalCode::bad_ir, "the module has no function", {}, std::string(where));
   HEBE_CHECK(rewritable(*function, where));
+  if (!facts.arguments.empty()) HEBE_CHECK(name_arguments(*module, *function, facts.arguments));
   Rewritten out;
   Work work{*module, *function, facts, out.account};
   for (const auto& request : requests) {
@@ -175,7 +189,9 @@ Result<Rewritten> apply(std::string ttgir, const std::vector<PassRequest>& reque
     if (row == passes().end())
       return refuse(RefusalCode::bad_spec, "there is no pass \"" + request.name + "\"");
     out.account.begin(request.name);
+    const auto before = out.account.changes.size();
     HEBE_CHECK(row->run(work, request.options));
+    out.account.done.push_back(out.account.changes.size() - before);
     // A pass that breaks the IR is found here, by name, not in what Triton says of the whole.
     if (const auto findings = ttgir::verify(*module); !findings.empty())
       return refuse(RefusalCode::internal,
@@ -184,7 +200,7 @@ Result<Rewritten> apply(std::string ttgir, const std::vector<PassRequest>& reque
                     "please report the TTGIR and the passes",
                     fmt::format("{}:{}", where, findings.front().line));
   }
-  out.ttgir = ttgir::print(*module);
+  out.ttgir = module->edited() ? ttgir::print(*module) : std::string(module->source());
   return out;
 }
 

@@ -29,6 +29,10 @@ struct LaunchFacts {
   std::map<std::string, std::int64_t> scalars; ///< integer arguments that have one value
   std::array<std::uint32_t, 3> grid{};         ///< {0, 0, 0}: not known
   bool disjoint = false;                       ///< different arguments are different memory
+  /// The launch's names of the function's arguments, in order; empty: the text's own. Triton names
+  /// an argument after the last variable that held it, so that "n" of the text may be the launch's
+  /// "m": passes see the launch's names.
+  std::vector<std::string> arguments{};
 };
 
 /// What a candidate needs of its launches.
@@ -60,6 +64,7 @@ public:
   std::vector<Change> changes;
   std::vector<Refused> refused;
   std::vector<Contract> contracts; ///< one a kind and argument
+  std::vector<std::size_t> done;   ///< changes of each request, in order
   Exactness exactness = Exactness::exact;
 
   void begin(std::string pass) { pass_ = std::move(pass); }
@@ -113,6 +118,10 @@ struct PassRequest {
 [[nodiscard]] Result<std::vector<PassRequest>> requests_from(const Json& list,
                                                              std::string_view where);
 [[nodiscard]] Json to_json(const std::vector<PassRequest>& requests);
+
+/// Gives the function's arguments these names. abi_mismatch: it has another number of them.
+[[nodiscard]] Status name_arguments(ttgir::Module& module, ttgir::Operation& function,
+                                    const std::vector<std::string>& names);
 
 struct Rewritten {
   std::string ttgir;

@@ -178,6 +178,31 @@ def test_a_candidate_may_be_another_kernel_on_the_same_buffers(hebe, tmp_path):
     assert check(out, "blocks", "bits_equal", "interpreter")["outcome"] == "passed"
 
 
+@pytest.mark.parametrize("change, said", [
+    ({"y_ptr": "z_ptr"}, "z_ptr"), ({"seed=1": "seed=2"}, "x_ptr")])
+def test_another_kernel_must_take_the_same_buffers_and_inputs(hebe, tmp_path, change, said):
+    text = CASES.read_text()
+    for old, new in change.items():
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "other.py").write_text(text)
+    code, out = qualify(hebe, tmp_path, [{"name": "other", "case": f"{tmp_path}/other.py:case", "parameters": {"block": 64}}])
+    found = check(out, "other", "same_buffers")
+    assert code == 1 and found["outcome"] == "failed" and said in found["evidence"]
+
+
+def test_a_contract_on_the_grid_is_interpreted_at_the_point_itself(hebe, tmp_path):
+    """The interpreter is given 2 programs; a rewrite that rests on 5 is compared at 5, with the baseline at 5."""
+    code, out = qualify(hebe, tmp_path, [{"name": "once", "passes": INLINE, "fewer_loads_of": ["x_ptr"]}],
+                        points=[{"name": "here", "interpreter_parameters": {"m": 2}}])
+    assert code == 0, variant(out, "once")["failed"]
+    assert variant(out, "once")["bytes"]["x_ptr"]["loaded"] == 2 * 256 * 4
+    code, out = qualify(hebe, tmp_path, [{"name": "blocks", "case": f"{CASES}:case", "parameters": {"n": 256, "block": 64}}],
+                        points=[{"name": "here", "interpreter_parameters": {"m": 2}}])
+    assert code == 0, variant(out, "blocks")["failed"]
+    assert "of 1280 elements" in check(out, "blocks", "bits_equal", "interpreter")["evidence"]
+
+
 # Records.
 
 def test_a_record_verifies_until_something_of_it_changes(hebe, tmp_path):
@@ -195,19 +220,46 @@ def test_a_record_verifies_until_something_of_it_changes(hebe, tmp_path):
     assert code == 5 and any("ttgir" in p["what"] for p in report["problems"])
 
 
-def test_a_forged_verdict_is_found_under_its_own_name(hebe, tmp_path):
-    """Somebody turns a failed check's verdict and names the file by its new content."""
+def drop_failed_checks(record, v):
+    v["checks"] = [c for c in v["checks"] if c["outcome"] != "failed"]
+    v["failed"], v["qualified"] = [], True
+
+
+def all_passed_on_a_gpu(record, v):
+    record["provenance"], v["failed"], v["not_run"], v["qualified"] = "gpu", [], [], True
+    for c in v["checks"]:
+        c["outcome"] = "passed"
+
+
+FORGERIES = {
+    "verdict": lambda record, v: v.update(qualified=True),
+    "whole": lambda record, v: record.update(qualified=True),
+    "case": lambda record, v: record["measurement_cases"]["cases"][0].update(eligible=True, why_not=""),
+    "checks left out": drop_failed_checks,
+    "a GPU that was not there": all_passed_on_a_gpu,
+    "passes left out": lambda record, v: v.update(passes=[]),
+    "candidates left out": lambda record, v: record["points"][0].update(candidates=[]),
+    "the baseline's cubin": lambda record, v: v["artifacts"].update(cubin=record["points"][0]["baseline"]["artifacts"]["cubin"]),
+    "mechanism": lambda record, v: v["mechanism"]["ptx"].update(instructions=1),
+    "another specification": lambda record, v: record["spec"]["candidates"][0].update(passes=["simplify"]),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forgery_is_found_under_its_own_name(hebe, tmp_path, forgery):
+    """Somebody changes a record of a kernel that failed, and names the file by its new content."""
     import hashlib
 
-    qualify(hebe, tmp_path, [{"name": "once", "passes": INLINE}], parameters={"n": 500})
+    qualify(hebe, tmp_path, [{"name": "once", "passes": [*INLINE, {"pass": "hint", "loads": {"x_ptr": {"evict": "evict_first"}}}]}],
+            parameters={"n": 500}, contrast={"a": "baseline", "b": "once"})
     (file,) = records(hebe)
     record = json.loads(file.read_text())
-    record["points"][0]["candidates"][0]["qualified"] = True
+    FORGERIES[forgery](record, record["points"][0]["candidates"][0])
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     forged = file.with_name(hashlib.sha256(text.encode()).hexdigest() + ".json")
     forged.write_text(text + "\n")
     code, report = hebe.json("qualify", "--verify", forged.stem)
-    assert code == 5 and "against its checks" in report["problems"][0]["what"]
+    assert code == 5 and report["problems"], forgery
 
 
 def test_a_full_or_forbidden_data_root_is_refused_before_work(hebe, tmp_path):
@@ -230,6 +282,9 @@ def test_a_full_or_forbidden_data_root_is_refused_before_work(hebe, tmp_path):
     (lambda s: s["candidates"][0].update(points=["there"]), 'there is no point "there"'),
     (lambda s: s["candidates"][0].update(parameters={"m": 2}), "another case's"),
     (lambda s: s.pop("points"), "points"),
+    (lambda s: s["candidates"][0].update(passes=[{"pass": "unroll-loops", "trips": 2**60}]), "2^53"),
+    (lambda s: s["candidates"][0].update(passes=[{"pass": "reuse-loads", "only": [1.5]}]), "only"),
+    (lambda s: s["candidates"][0].update(fewer_loads_of=["nobody"]), "nobody"),
 ])
 def test_a_wrong_specification_is_refused(hebe, tmp_path, change, said):
     file = pathlib.Path(spec(tmp_path, [{"name": "once", "passes": INLINE}]))

@@ -205,5 +205,31 @@ TEST(DropMasks, layer_norm_loses_every_mask_at_a_whole_block_and_none_at_one_les
   EXPECT_EQ(rewritten(text, kPass, facts_of({{"N", 8193}})).ttgir, text);
 }
 
+TEST(DropMasks, facts_go_by_the_launchs_arguments_not_by_the_texts_names) {
+  // Triton calls an argument after the last variable that held it: the text's %n is the launch's m.
+  const std::string text =
+      "module {\n  tt.func public @f(%p: !tt.ptr<f32>, %n: i32, %n_0: i32) {\n"
+      "    %r = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>\n"
+      "    %s = tt.splat %n : i32 -> tensor<16xi32>\n"
+      "    %m = arith.cmpi slt, %r, %s : tensor<16xi32>\n"
+      "    %ps = tt.splat %p : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>\n"
+      "    %a = tt.addptr %ps, %r : tensor<16x!tt.ptr<f32>>, tensor<16xi32>\n"
+      "    %x = tt.load %a, %m : tensor<16x!tt.ptr<f32>>\n"
+      "    tt.store %a, %x, %m : tensor<16x!tt.ptr<f32>>\n    tt.return\n  }\n}\n";
+  const auto requests = requests_from(Json::array({"drop-masks"}), "test").value();
+  LaunchFacts facts;
+  facts.arguments = {"p", "m", "n"};
+  facts.scalars = {{"m", 10}, {"n", 16}};
+  const auto kept = apply(text, requests, facts).value();
+  EXPECT_EQ(kept.ttgir, text);
+  facts.scalars["m"] = 16;
+  const auto dropped = apply(text, requests, facts).value();
+  EXPECT_NE(dropped.ttgir.find("tt.load %a :"), std::string::npos) << dropped.ttgir;
+  ASSERT_EQ(dropped.account.contracts.size(), 1U);
+  EXPECT_EQ(dropped.account.contracts[0].argument, "m");
+  facts.arguments = {"p", "m"};
+  EXPECT_EQ(apply(text, requests, facts).error().code, RefusalCode::abi_mismatch);
+}
+
 } // namespace
 } // namespace hebe::rewrite
