@@ -29,11 +29,23 @@ private:
     }
   }
 
+  /// Whether the function around it makes numbers of pointers anywhere.
+  static bool knows_addresses(const Operation& op) {
+    Operation* around = op.parent();
+    while (around && !around->is(Op::tt_func)) around = around->parent();
+    bool found = false;
+    if (around) walk(*around, [&](Operation& each) { found = found || each.is(Op::tt_ptr_to_int); });
+    return found;
+  }
+
   void of_result(const Value& value, std::vector<const Value*>& open) {
     const Operation& op = *value.op;
     switch (op.code) {
     case Op::tt_addptr:
     case Op::tt_advance:
+      if (knows_addresses(op)) break; // an offset may lead from one argument into another
+      open.push_back(op.operands[0]);
+      return;
     case Op::tt_splat:
     case Op::tt_unsplat:
     case Op::tt_broadcast:

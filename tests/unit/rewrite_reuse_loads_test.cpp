@@ -81,6 +81,16 @@ TEST(ReuseLoads, addresses_that_are_one_expression_rest_on_no_fact) {
   EXPECT_TRUE(out.account.contracts.empty());
 }
 
+TEST(ReuseLoads, an_offset_made_of_addresses_may_lead_into_any_argument) {
+  const auto out = rewrite("    %pi = tt.ptr_to_int %p : !tt.ptr<f32> -> i64\n"
+                           "    %qi = tt.ptr_to_int %q : !tt.ptr<f32> -> i64\n"
+                           "    %gap = arith.subi %pi, %qi : i64\n"
+                           "    %to = tt.addptr %q, %gap : !tt.ptr<f32>, i64\n" +
+                               two("    tt.store %to, %a : !tt.ptr<f32>\n"),
+                           kReuse, disjoint());
+  EXPECT_EQ(out.count("tt.load"), 2U) << out.body;
+}
+
 TEST(ReuseLoads, volatile_loads_stay_on_either_side) {
   const std::string plain = "    %x = tt.load %p : !tt.ptr<f32>\n",
                     again = "    %y = tt.load %p : !tt.ptr<f32>\n",
