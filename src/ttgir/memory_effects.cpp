@@ -34,7 +34,8 @@ private:
     Operation* around = op.parent();
     while (around && !around->is(Op::tt_func)) around = around->parent();
     bool found = false;
-    if (around) walk(*around, [&](Operation& each) { found = found || each.is(Op::tt_ptr_to_int); });
+    if (around)
+      walk(*around, [&](Operation& each) { found = found || each.is(Op::tt_ptr_to_int); });
     return found;
   }
 
