@@ -29,20 +29,6 @@ fs::path folder_of(const evidence::DataRoot& root) {
 
 constexpr const char* kSchema = "hebe.qualification.kernel/1";
 
-std::string load_counts(const Json& v) {
-  const auto& m = v.at("mechanism");
-  if (!m.is_object()) return "-";
-  const auto loads = [&](const char* level) {
-    std::int64_t sum = 0;
-    for (const auto& row : m.at("by_argument")) {
-      if (!row.contains(level)) return std::string("?");
-      sum += row.at(level).at("loads").get<std::int64_t>();
-    }
-    return std::to_string(sum);
-  };
-  return fmt::format("{}/{}/{}", loads("ttgir"), loads("ptx"), loads("sass"));
-}
-
 std::string number_of(const Json& object, const char* name) {
   return object.is_object() && object.contains(name) && object.at(name).is_number()
              ? object.at(name).dump()
@@ -154,20 +140,10 @@ int run(const Context& c, const Options& o) {
   if (const auto kept = keep_points(request.spec, o.points); !kept) return refused(kept.error());
   request.all_points = o.all_points || !o.points.empty();
   if (c.dry_run) return preview(c, request.spec, request.all_points), 0;
-  const auto machine = c.machine(0);
-  if (!machine) return refused(machine.error());
-  request.machine = *machine;
-  const auto worker = worker_of(c, o.source);
-  if (!worker) return refused(worker.error());
-  request.worker = *worker;
-  request.scratch = c.scratch();
-  request.variables = c.variables;
-  request.redact = o.redact;
+  if (const auto done = complete(request, c, o.source, o.redact); !done)
+    return refused(done.error());
   watch_for_interrupt();
-  const auto done =
-      campaign::qualify_kernels(root, request, {interrupted, [&](const std::string& line) {
-                                                  if (!c.quiet) cli::tell("hebe: " + line + "\n");
-                                                }});
+  const auto done = campaign::qualify_kernels(root, request, kernel_callbacks(c));
   if (!done) return refused(done.error());
   const auto stored = evidence::store_record(root, folder_of(root), done->record);
   if (!stored) return refused(stored.error());
@@ -203,6 +179,36 @@ Command row(const char* name, const char* help, const char* spec) {
 }
 
 } // namespace
+
+std::string load_counts(const Json& v) {
+  const auto& m = v.at("mechanism");
+  if (!m.is_object()) return "-";
+  const auto loads = [&](const char* level) {
+    std::int64_t sum = 0;
+    for (const auto& row : m.at("by_argument")) {
+      if (!row.contains(level)) return std::string("?");
+      sum += row.at(level).at("loads").get<std::int64_t>();
+    }
+    return std::to_string(sum);
+  };
+  return fmt::format("{}/{}/{}", loads("ttgir"), loads("ptx"), loads("sass"));
+}
+
+Status complete(campaign::KernelSessionRequest& request, const Context& c, const SourceOptions& o,
+                bool redact) {
+  HEBE_TRY(request.machine, c.machine(0));
+  HEBE_TRY(request.worker, worker_of(c, o));
+  request.scratch = c.scratch();
+  request.variables = c.variables;
+  request.redact = redact;
+  return {};
+}
+
+campaign::KernelCallbacks kernel_callbacks(const Context& c) {
+  return {interrupted, [&c](const std::string& line) {
+            if (!c.quiet) cli::tell("hebe: " + line + "\n");
+          }};
+}
 
 int verify_record(const Context& c, const fs::path& folder, std::string_view schema,
                   const std::string& name, std::string_view made_by) {

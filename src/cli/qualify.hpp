@@ -1,6 +1,7 @@
 // Commands that qualify kernels: a general one and its rows. Internal to the command line.
 #pragma once
 
+#include "campaign/kernel_session.hpp"
 #include "cli/context.hpp"
 
 #include <string>
@@ -15,6 +16,15 @@ struct SourceOptions {
 void add_source_options(CLI::App& app, SourceOptions& o);
 /// The worker's command, with where Triton's sources lie.
 [[nodiscard]] Result<kernel::WorkerCommand> worker_of(const Context& c, const SourceOptions& o);
+
+/// What every session with kernels asks of the command line.
+[[nodiscard]] Status complete(campaign::KernelSessionRequest& request, const Context& c,
+                              const SourceOptions& o, bool redact);
+/// `c` must outlive them.
+[[nodiscard]] campaign::KernelCallbacks kernel_callbacks(const Context& c);
+
+/// Global loads of a kernel in a record, as TTGIR/PTX/SASS instructions: "5/20/20".
+[[nodiscard]] std::string load_counts(const Json& variant);
 
 /// Looks at a stored qualification or recon again, and tells. `name`: part of its id, a file, or ""
 /// for the newest; `made_by`: the command that makes such records.

@@ -35,21 +35,6 @@ std::string short_text(const std::string& text, std::size_t most = 150) {
   return line.size() <= most ? line : line.substr(0, most) + "…";
 }
 
-std::string loads_of(const Json& v) {
-  std::string out;
-  if (!v.at("mechanism").is_object()) return "-";
-  for (const auto* level : {"ttgir", "ptx", "sass"}) {
-    std::int64_t sum = 0;
-    bool known = true;
-    for (const auto& row : v.at("mechanism").at("by_argument")) {
-      known = known && row.contains(level);
-      if (known) sum += row.at(level).at("loads").get<std::int64_t>();
-    }
-    out += (out.empty() ? "" : "/") + (known ? std::to_string(sum) : std::string("?"));
-  }
-  return out;
-}
-
 void tell_case(const Context& c, const Json& entry) {
   const auto name = entry.at("name").get<std::string>();
   if (!entry.at("refused").is_null())
@@ -68,13 +53,13 @@ void tell_case(const Context& c, const Json& entry) {
   const auto& r = base.at("resources");
   c.print(fmt::format("{:<28} {:<9} {:>5} {:>12} {:>11.3f} {:>11.3f} {:>6.1f} %", name,
                       base.at("qualified").get<bool>() ? "right" : "NOT right",
-                      r.contains("registers") ? r.at("registers").dump() : "-", loads_of(base),
+                      r.contains("registers") ? r.at("registers").dump() : "-", load_counts(base),
                       loaded / 1e6, again / 1e6, loaded > 0 ? 100 * again / loaded : 0.0));
   if (!base.at("qualified").get<bool>()) c.print("      " + short_text(first_failure(base)));
   for (const auto& v : entry.at("point").at("candidates"))
     c.print(fmt::format("      {:<42} {}  loads {}{}", v.at("name").get<std::string>(),
                         v.at("qualified").get<bool>() ? "qualified    " : "not qualified",
-                        loads_of(v),
+                        load_counts(v),
                         v.at("qualified").get<bool>() ? "" : "  " + short_text(first_failure(v))));
 }
 
@@ -150,20 +135,10 @@ int run(const Context& c, const Options& o) {
     });
     return c.print(fmt::format("{} cases; nothing was run", n)), 0;
   }
-  const auto machine = c.machine(0);
-  if (!machine) return refused(machine.error());
-  request.machine = *machine;
-  const auto worker = worker_of(c, o.source);
-  if (!worker) return refused(worker.error());
-  request.worker = *worker;
-  request.scratch = c.scratch();
-  request.variables = c.variables;
-  request.redact = o.redact;
+  if (const auto done = complete(request, c, o.source, o.redact); !done)
+    return refused(done.error());
   watch_for_interrupt();
-  const auto done =
-      campaign::recon_kernels(root, request, {interrupted, [&](const std::string& line) {
-                                                if (!c.quiet) cli::tell("hebe: " + line + "\n");
-                                              }});
+  const auto done = campaign::recon_kernels(root, request, kernel_callbacks(c));
   if (!done) return refused(done.error());
   const auto stored =
       evidence::store_record(root, root.path() / "qualifications" / "recon", done->record);

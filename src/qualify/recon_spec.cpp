@@ -1,22 +1,9 @@
 #include "qualify/recon_spec.hpp"
 
-#include "core/schema.hpp"
-#include "core/spec_file.hpp"
-
 namespace hebe::qualify {
 
 Result<ReconSpec> read_recon_spec(const std::filesystem::path& file, const CaseResolver& resolve) {
-  HEBE_TRY(const auto json, read_spec_file(file));
-  if (auto ok = check_schema(json, "hebe.recon.spec/1", file.string()); !ok) {
-    ok.error().code = RefusalCode::bad_spec; // somebody wrote it, no Hebe did
-    ok.error().next = "docs/qualification.md says what a specification has; studies/ has examples";
-    return std::unexpected(std::move(ok).error());
-  }
-  if (auto storable = canonical_json(json); !storable) { // it stands in the record
-    storable.error().code = RefusalCode::bad_spec;
-    storable.error().where = file.string();
-    return std::unexpected(std::move(storable).error());
-  }
+  HEBE_TRY(const auto json, read_checked_spec(file, "hebe.recon.spec/1"));
   ReconSpec out;
   out.json = json;
   out.name = json.at("name");

@@ -129,10 +129,9 @@ private:
 
 } // namespace
 
-Result<QualificationSpec> read_qualification_spec(const fs::path& file,
-                                                  const CaseResolver& resolve) {
+Result<Json> read_checked_spec(const fs::path& file, std::string_view schema) {
   HEBE_TRY(const auto json, read_spec_file(file));
-  if (auto ok = check_schema(json, "hebe.qualification.spec/1", file.string()); !ok) {
+  if (auto ok = check_schema(json, schema, file.string()); !ok) {
     ok.error().code = RefusalCode::bad_spec; // somebody wrote it, no Hebe did
     ok.error().next = "docs/qualification.md says what a specification has; studies/ has examples";
     return std::unexpected(std::move(ok).error());
@@ -142,6 +141,12 @@ Result<QualificationSpec> read_qualification_spec(const fs::path& file,
     storable.error().where = file.string();
     return std::unexpected(std::move(storable).error());
   }
+  return json;
+}
+
+Result<QualificationSpec> read_qualification_spec(const fs::path& file,
+                                                  const CaseResolver& resolve) {
+  HEBE_TRY(const auto json, read_checked_spec(file, "hebe.qualification.spec/1"));
   return Reader(json, resolve, file).read();
 }
 

@@ -51,6 +51,10 @@ struct QualificationSpec {
 using CaseResolver = std::function<Result<kernel::CaseRequest>(const std::string& name,
                                                                const std::filesystem::path& base)>;
 
+/// A file that somebody wrote, and that follows its schema and can stand in a record; bad_spec.
+[[nodiscard]] Result<Json> read_checked_spec(const std::filesystem::path& file,
+                                             std::string_view schema);
+
 [[nodiscard]] Result<QualificationSpec> read_qualification_spec(const std::filesystem::path& file,
                                                                 const CaseResolver& resolve);
 
