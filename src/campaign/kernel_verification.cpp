@@ -240,8 +240,17 @@ private:
       every_case = every_case && eligible;
       if (k.at("primary") == true) primary_seen = true, primary_holds = eligible;
     }
-    const bool asked = spec.contains("contrast") || spec.contains("contrasts");
-    if (asked != !cases.empty() && !stored_.json.at("points").empty()) wrong("the list of cases");
+    Json contrasts = spec.value("contrasts", Json::array());
+    if (spec.contains("contrast")) contrasts.push_back(spec.at("contrast"));
+    std::size_t due_cases = 0; // a contrast at every point that both of its kernels are asked for
+    for (const auto& contrast : contrasts)
+      for (const auto& point : stored_.json.at("points"))
+        due_cases += std::ranges::none_of(spec.at("candidates"), [&](const Json& c) {
+          const bool arm = c.at("name") == contrast.at("a") || c.at("name") == contrast.at("b");
+          return arm && c.contains("points") &&
+                 std::ranges::find(c.at("points"), point.at("name")) == c.at("points").end();
+        });
+    if (due_cases != cases.size()) wrong("the number of cases");
     const bool qualified = cases.empty() ? all_hold : primary_seen ? primary_holds : every_case;
     if (qualified != stored_.json.at("qualified").get<bool>())
       bad(RefusalCode::analysis_mismatch,
