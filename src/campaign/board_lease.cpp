@@ -2,6 +2,8 @@
 
 #include "evidence/sealed_run.hpp"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 namespace hebe::campaign {
@@ -38,6 +40,12 @@ Status BoardLease::still_held(const Machine& machine) const {
   }
   HEBE_CHECK(in_root_.still_held());
   return machine_wide_ ? machine_wide_->still_held() : Status{};
+}
+
+std::string BoardLease::identity() const {
+  const auto& who = in_root_.holder();
+  return fmt::format("process {} since {}", who.at("pid").get<std::int64_t>(),
+                     who.at("since").get<std::string>());
 }
 
 Status BoardLease::describe(const std::string& what) {

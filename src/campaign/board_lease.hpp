@@ -18,6 +18,9 @@ public:
   /// Checked before every window: lease_lost when a file was removed or replaced. Also where the
   /// simulated board's fault removes it.
   [[nodiscard]] Status still_held(const Machine& machine) const;
+  /// One text for one holding, from acquisition to release: what jobs measured under one lease have
+  /// in common.
+  [[nodiscard]] std::string identity() const;
   /// What the holder does now, for those who look.
   [[nodiscard]] Status describe(const std::string& what);
 

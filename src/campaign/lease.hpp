@@ -30,6 +30,8 @@ public:
   /// Another purpose, for those who look.
   [[nodiscard]] Status describe(const std::string& what);
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// {"pid", "host", "since", "what"}
+  [[nodiscard]] const Json& holder() const { return text_; }
 
 private:
   Lease() = default;

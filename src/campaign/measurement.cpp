@@ -7,7 +7,7 @@
 namespace hebe::campaign {
 namespace {
 
-Json environment_of(const Machine& machine, const Circumstances& c) {
+Json environment_of(const Machine& machine, const BoardLease& lease, const Circumstances& c) {
   std::vector<Fact> facts = evidence::build_facts();
   Json argv = Json::array();
   for (const auto& a : c.argv) argv.push_back(a);
@@ -17,6 +17,9 @@ Json environment_of(const Machine& machine, const Circumstances& c) {
   facts.push_back(machine.simulated()
                       ? unknown("run.started", "clock", "the simulated GPU runs in virtual time")
                       : known("run.started", utc_text(machine.clock().wall_us()), "wall clock"));
+  facts.push_back(machine.simulated()
+                      ? unknown("run.lease", "lease", "a simulated run is the same whoever made it")
+                      : known("run.lease", lease.identity(), "lease of the board"));
   for (auto&& more :
        {evidence::host_facts(machine.simulated(), c.variables),
         evidence::toolchain_facts(c.toolchain, c.no_toolchain),
@@ -125,7 +128,7 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
     return lease.still_held(machine);
   };
   evidence::RunParts parts;
-  parts.environment = environment_of(machine, circumstances);
+  parts.environment = environment_of(machine, lease, circumstances);
   HEBE_CHECK(
       canonical_json(parts.environment)); // text that cannot be stored is refused before the run
   HEBE_CHECK(may_continue());

@@ -96,6 +96,7 @@ Json to_json(const Plan& p) {
       {"analysis", {{"resamples", p.resamples}, {"level", p.level}, {"alpha", p.alpha}}}};
   if (p.counter_by_updates) out["analysis"]["counter_edges"] = "updates";
   if (!p.subject_b.is_null()) out["subject_b"] = p.subject_b;
+  if (!p.qualification.is_null()) out["qualification"] = p.qualification;
   if (!p.prediction.is_null()) out["prediction"] = p.prediction;
   return out;
 }
@@ -106,6 +107,7 @@ Result<Plan> plan_from(const Json& j, std::string_view where) {
   p.kind = j.at("kind");
   p.subject = j.at("subject");
   p.subject_b = j.value("subject_b", Json());
+  p.qualification = j.value("qualification", Json());
   p.prediction = j.value("prediction", Json());
   p.cubins = {j.at("arms").at("A").at("cubin_sha256"), j.at("arms").at("B").at("cubin_sha256")};
   p.inputs = j.at("inputs_sha256");
