@@ -21,7 +21,8 @@ struct AnalysisFiles {
 
 Result<AnalysisFiles> files_for(const Json& analysis, std::string_view where) {
   const auto schema = analysis.is_object() ? analysis.value("schema", Json()) : Json();
-  const bool known = schema == "hebe.analysis.campaign/1" || schema == "hebe.analysis.ladder/1";
+  const bool known = schema == "hebe.analysis.campaign/1" || schema == "hebe.analysis.ladder/1" ||
+                     schema == "hebe.analysis.study/1";
   HEBE_CHECK(check_schema(
       analysis, known ? schema.get<std::string>() : std::string("hebe.analysis.point/1"), where));
   HEBE_TRY(const auto text, canonical_json(analysis));

@@ -1,7 +1,6 @@
 // Analyses, stored once under their content's name: analyses/analysis_sha256_<content id>/. In:
-// JSON of schema hebe.analysis.point/1, hebe.analysis.campaign/1 or hebe.analysis.ladder/1; out: an
-// immutable directory, and back. Invariant: equal content is one directory; what is loaded is what
-// the name says.
+// JSON of schema hebe.analysis.{point,campaign,ladder,study}/1; out: an immutable directory, and
+// back. Invariant: equal content is one directory; what is loaded is what the name says.
 #pragma once
 
 #include "core/json.hpp"

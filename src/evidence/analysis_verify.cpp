@@ -1,9 +1,11 @@
 #include "evidence/analysis_store.hpp"
 
 #include "core/files.hpp"
+#include "evidence/content_record.hpp"
 #include "evidence/derived_analysis.hpp"
 #include "evidence/ladder_analysis.hpp"
 #include "evidence/stored_run.hpp"
+#include "evidence/study_analysis.hpp"
 
 #include <fmt/format.h>
 
@@ -29,6 +31,8 @@ public:
       point(*stored);
     else if (stored->at("schema") == "hebe.analysis.ladder/1")
       ladder(*stored);
+    else if (stored->at("schema") == "hebe.analysis.study/1")
+      study(*stored);
     else
       campaign(*stored);
     return std::move(report_);
@@ -120,8 +124,50 @@ private:
     against_plan(id, points);
   }
 
-  // The campaign's frozen plan says which jobs there had to be.
-  void against_plan(const std::string& id, const Json& jobs) {
+  // A study's conditions are of all its runs together: all have to be there.
+  void study(const Json& stored) {
+    const std::string id = stored.at("campaign");
+    Json elements = stored.at("contrasts");
+    elements.insert(elements.begin(), stored.at("aa"));
+    for (const char* other : {"control", "floor"})
+      if (!stored.at(other).is_null()) elements.push_back(stored.at(other));
+    std::vector<std::pair<std::string, fs::path>> jobs;
+    for (const auto& e : elements)
+      if (const auto run = source(e.at("run_id"), e.at("seal")))
+        jobs.emplace_back(e.at("job").get<std::string>(), *run);
+    const auto record = qualification(stored.at("study").at("qualification"));
+    if (record && jobs.size() == elements.size()) {
+      const auto again = study_analysis(id, stored.at("study"), *record, jobs);
+      if (!again) return problem(again.error());
+      auto where = first_difference(stored, *again);
+      // Its prose has no number of its own: every one is a run's, as stored.
+      if (where.empty() && stored.at("conditions") != again->at("conditions"))
+        where = "/conditions: another evidence";
+      if (!where.empty()) return differs(where);
+      report_.passed.push_back(
+          fmt::format("analysis: recomputed from its {} runs and its qualification", jobs.size()));
+    } else {
+      report_.not_checked.push_back("analysis: not recomputed, for want of what is named here");
+    }
+    against_plan(id, elements, stored.at("study"));
+  }
+
+  // The record by its id, where it is here; one that is not what its name says is a problem.
+  std::optional<Json> qualification(const std::string& id) {
+    const auto file = root_.path() / "qualifications" / "kernel" / (id + ".json");
+    std::error_code ec;
+    if (!fs::exists(fs::symlink_status(file, ec))) {
+      report_.not_checked.push_back("qualification record " + id + ": not in this data root");
+      return std::nullopt;
+    }
+    auto record = load_record(file, "hebe.qualification.kernel/1");
+    if (record) return std::move(record->json);
+    problem(record.error());
+    return std::nullopt;
+  }
+
+  // The campaign's frozen plan says which jobs there had to be, and of a study what it is.
+  void against_plan(const std::string& id, const Json& jobs, const Json& study = nullptr) {
     const auto file = root_.path() / "campaigns" / id / "plan.json";
     const auto bytes = id.find('/') == std::string::npos && id != ".."
                            ? read_file(file)
@@ -132,14 +178,17 @@ private:
       return;
     }
     const auto& planned = plan->at("jobs");
-    bool same = planned.size() == jobs.size();
+    bool same =
+        planned.size() == jobs.size() && (study.is_null() || plan->value("study", Json()) == study);
     for (std::size_t i = 0; same && i < jobs.size(); ++i)
       same = planned[i].is_object() && planned[i].value("id", Json()) == jobs[i].at("job") &&
              (plan_of(jobs[i]).is_null() || !planned[i].contains("plan_id") ||
               planned[i].at("plan_id") == plan_of(jobs[i]));
     if (!same)
       return problem({RefusalCode::analysis_mismatch,
-                      "its jobs are not those of the campaign's plan",
+                      study.is_null()
+                          ? "its jobs are not those of the campaign's plan"
+                          : "its jobs or its study are not those of the campaign's plan",
                       (report_.directory / "analysis.json").string(),
                       "make it again from the campaign's jobs",
                       {}});

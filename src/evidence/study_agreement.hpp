@@ -1,0 +1,16 @@
+// What the jobs of a study have to have in common: boot, board, lease, platform and protocol. In:
+// its runs; out: conditions. Invariant: of what differs every value stands there with its jobs; an
+// identity that is not known is not common.
+#pragma once
+
+#include "evidence/study_runs.hpp"
+#include "measure/condition.hpp"
+
+namespace hebe::evidence {
+
+[[nodiscard]] std::vector<measure::Condition> jobs_agree(const StudyRuns& study);
+
+/// The value of an environment fact; null: unavailable, or nobody looked.
+[[nodiscard]] Json fact_value(const StoredRun& run, std::string_view name);
+
+} // namespace hebe::evidence
