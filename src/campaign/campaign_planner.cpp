@@ -75,6 +75,7 @@ public:
     campaign.directory = root_.campaigns() / campaign.id;
     campaign.study = spec_.study;
     campaign.ladder = spec_.ladder;
+    campaign.design = spec_.design;
     std::error_code ec;
     outcome.existed = fs::exists(campaign.directory, ec);
     if (!outcome.existed && !request_.dry_run) HEBE_CHECK(finish_writing(campaign.directory, plan));
@@ -101,16 +102,48 @@ private:
     job.id = spec.id;
     if (!spec.plan.empty()) return job_of_plan(std::move(job), spec.plan);
     HEBE_TRY(job.plan, drafted(spec.job));
-    HEBE_TRY(const auto* a, compile(spec.job.subject));
-    PreparedArms arms{a->prepared, {}};
-    job.oracle = a->oracle;
-    if (spec.job.subject_b) {
-      HEBE_TRY(const auto* b, compile(*spec.job.subject_b));
-      arms.b = b->prepared;
-      job.oracle_b = b->oracle;
+    PreparedArms arms;
+    if (spec.qualified) {
+      HEBE_TRY(arms, spec_.arms->compiled(*spec.qualified));
+      HEBE_TRY(job.oracle, oracle_for(arms.a));
+      if (arms.b) {
+        HEBE_TRY(job.oracle_b, oracle_for(*arms.b));
+      }
+    } else {
+      HEBE_TRY(const auto* a, compile(spec.job.subject));
+      arms.a = a->prepared;
+      job.oracle = a->oracle;
+      if (spec.job.subject_b) {
+        HEBE_TRY(const auto* b, compile(*spec.job.subject_b));
+        arms.b = b->prepared;
+        job.oracle_b = b->oracle;
+      }
     }
-    HEBE_TRY(job.plan_id, freeze(job.plan, arms, request_.target, spec.job.seed.has_value()));
+    if (spec.predict) {
+      HEBE_TRY(job.plan.prediction, spec.predict(arms));
+    }
+    auto target = request_.target;
+    target.faults.insert(target.faults.end(), spec.faults.begin(), spec.faults.end());
+    HEBE_TRY(job.plan_id, freeze(job.plan, arms, target, spec.job.seed.has_value()));
     return job;
+  }
+
+  // The oracle's outputs for a qualified kernel, made once for all that are launched alike.
+  Result<Json> oracle_for(const PreparedCase& arm) {
+    const auto key = QualifiedArms::oracle_key(arm);
+    auto hit = compiled_.find(key);
+    if (hit == compiled_.end()) {
+      Compiled made;
+      HEBE_TRY(made.prepared, preparer_->with_oracle(arm.compiled));
+      HEBE_CHECK(keep(key, std::move(made)));
+      hit = compiled_.find(key);
+    }
+    if (hit->second.prepared.inputs != arm.inputs)
+      return refuse(RefusalCode::not_qualified,
+                    fmt::format("inputs made here have digests {}, the qualified ones {}",
+                                hit->second.prepared.inputs.dump(), arm.inputs.dump()),
+                    "use the build of Hebe that qualified, or qualify again");
+    return hit->second.oracle;
   }
 
   // A plan that was frozen before, to be measured again as it is.
@@ -203,6 +236,7 @@ private:
                   {"artifacts", artifacts},
                   {"jobs", rows}};
     if (spec_.ladder) document["purpose"] = "control_ladder";
+    if (!spec_.design.is_null()) document.update({{"purpose", "study"}, {"study", spec_.design}});
     return canonical_line(document);
   }
 

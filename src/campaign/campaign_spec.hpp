@@ -3,7 +3,7 @@
 // one wrong job refuses the whole file; the refusal names the job.
 #pragma once
 
-#include "campaign/frozen_job.hpp"
+#include "campaign/qualified_arms.hpp"
 #include "evidence/data_root.hpp"
 
 #include <functional>
@@ -14,6 +14,10 @@ struct CampaignJobSpec {
   std::string id;
   JobSpec job;
   std::string plan; ///< a frozen plan to measure again, relative to the data root; empty: `job`
+  /// Arms of the campaign's qualification, in place of the job's cases.
+  std::optional<QualifiedContrast> qualified{};
+  Predict predict{};                ///< of a positive control
+  std::vector<gpu::Fault> faults{}; ///< of this job's simulated board, beside the target's
 };
 
 struct CampaignSpec {
@@ -21,6 +25,8 @@ struct CampaignSpec {
   bool study = false;  ///< all jobs on one board, in one boot session, under one lease, in order
   bool ladder = false; ///< a control ladder: analysed as one when every job is sealed
   std::vector<CampaignJobSpec> jobs;
+  const QualifiedArms* arms = nullptr; ///< of qualified jobs; outlives the planning
+  Json design = nullptr; ///< of a study with roles: the plan's member "study", as it is frozen
 };
 
 /// A case's name, and the folder that a relative file is relative to, to a case.

@@ -51,7 +51,11 @@ public:
     if (!journal_.state().sessions.empty())
       HEBE_CHECK(check_same_session(session_from(journal_.state().sessions.front()), session,
                                     campaign_.study, campaign_.directory.string()));
-    HEBE_TRY(lease_, BoardLease::acquire(root_, *machine_, "campaign " + campaign_.id));
+    lease_ = request_.lease;
+    if (lease_ == nullptr) {
+      HEBE_TRY(own_lease_, BoardLease::acquire(root_, *machine_, "campaign " + campaign_.id));
+      lease_ = &*own_lease_;
+    }
     HEBE_CHECK(board_is_free(*machine_));
     auto circumstances = who();
     circumstances["event"] = "session";
@@ -244,7 +248,8 @@ private:
   Journal journal_;
   JobLocks locks_;
   std::unique_ptr<Machine> machine_;
-  std::optional<BoardLease> lease_;
+  std::optional<BoardLease> own_lease_;
+  BoardLease* lease_ = nullptr;
   std::optional<PreparedArms> prepared_;
   std::string prepared_key_;
 };

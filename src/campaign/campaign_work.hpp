@@ -17,8 +17,9 @@ struct WorkRequest {
   evidence::Variables variables;
   std::filesystem::path scratch;
   bool redact = false;
-  Sealer sealer; ///< seals and adds to the catalog
-  Ingest ingest; ///< for runs that were found sealed
+  BoardLease* lease = nullptr; ///< of the board, held by the caller; none: the worker takes its own
+  Sealer sealer;               ///< seals and adds to the catalog
+  Ingest ingest;               ///< for runs that were found sealed
   std::function<void(const std::string& job, std::size_t done, std::size_t all)> job_begins;
 };
 

@@ -66,6 +66,7 @@ Result<FrozenCampaign> load_campaign(const evidence::DataRoot& root, const std::
   c.name = json.at("name");
   c.study = json.at("session") == "study";
   c.ladder = json.value("purpose", "") == "control_ladder";
+  if (json.value("purpose", "") == "study") c.design = json.at("study");
   c.device = json.at("device");
   c.jobs.reserve(json.at("jobs").size());
   for (const auto& digest : json.at("artifacts")) c.artifacts.push_back(digest);

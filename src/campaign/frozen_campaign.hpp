@@ -20,7 +20,8 @@ struct FrozenCampaign {
   Json device; ///< {"provenance", "arch"}
   std::vector<CampaignJob> jobs;
   std::vector<std::string> artifacts{}; ///< digests of all that its jobs need
-  bool ladder = false; ///< a control ladder: analysed as one when every job is sealed
+  bool ladder = false;   ///< a control ladder: analysed as one when every job is sealed
+  Json design = nullptr; ///< a study's jobs and their roles (campaign/study.hpp); null: none
   [[nodiscard]] bool simulated() const { return device.at("provenance") == "simulated"; }
 };
 

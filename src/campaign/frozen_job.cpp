@@ -38,12 +38,15 @@ Status fits(const kernel::LaunchSpec& launch, Bytes memory, const fs::path& scra
   return {};
 }
 
-Json subject_json(const kernel::CompiledCase& compiled) {
-  return {{"launch", compiled.launch.json},
-          {"artifacts", compiled.artifacts},
-          {"source", compiled.provenance.value("source_name", "")},
-          {"function", compiled.request.function},
-          {"compile", compiled.provenance}};
+Json subject_json(const PreparedCase& prepared) {
+  const auto& compiled = prepared.compiled;
+  Json out{{"launch", compiled.launch.json},
+           {"artifacts", compiled.artifacts},
+           {"source", compiled.provenance.value("source_name", "")},
+           {"function", compiled.request.function},
+           {"compile", compiled.provenance}};
+  if (!prepared.mechanism.is_null()) out["mechanism"] = prepared.mechanism;
+  return out;
 }
 
 /// How the simulated GPU comes to each arm's outputs and price.
@@ -148,8 +151,9 @@ Result<std::string> freeze(measure::Plan& plan, const PreparedArms& prepared, co
                               prepared.arm(0).inputs.dump(), prepared.arm(1).inputs.dump()),
                   "a contrast needs arms that read the same values: their initialisers and shapes "
                   "must agree");
-  plan.subject = subject_json(prepared.a.compiled);
-  if (prepared.b) plan.subject_b = subject_json(prepared.b->compiled);
+  plan.subject = subject_json(prepared.a);
+  if (prepared.b) plan.subject_b = subject_json(*prepared.b);
+  plan.qualification = prepared.qualification;
   plan.cubins = {prepared.arm(0).compiled.artifacts.at("cubin"),
                  prepared.arm(1).compiled.artifacts.at("cubin")};
   plan.inputs = prepared.a.inputs;

@@ -8,6 +8,8 @@
 #include "measure/plan.hpp"
 #include "qualify/workload.hpp"
 
+#include <functional>
+
 namespace hebe::campaign {
 
 /// What is wanted of one job.
@@ -34,14 +36,19 @@ struct PreparedCase {
   kernel::CompiledCase compiled;
   Json inputs; ///< buffer name to sha256
   qualify::ExpectedOutputs expected;
+  Json mechanism = nullptr; ///< of a qualified kernel: what its qualification found of it
 };
 
 /// What both arms run.
 struct PreparedArms {
   PreparedCase a;
   std::optional<PreparedCase> b; ///< none: arm B is arm A
+  Json qualification = nullptr;  ///< the plan's member, of qualified arms
   [[nodiscard]] const PreparedCase& arm(std::size_t i) const { return i == 1 && b ? *b : a; }
 };
+
+/// Makes a control's prediction from its prepared arms, before the plan is frozen.
+using Predict = std::function<Result<Json>(const PreparedArms& arms)>;
 
 /// Kind, counts and lengths against the tier, before anything costs time.
 [[nodiscard]] Result<measure::Plan> drafted(const JobSpec& spec);

@@ -76,7 +76,8 @@ Result<JobOutcome> run_leased(const evidence::DataRoot& root, const JobRequest& 
   HEBE_TRY(auto plan, drafted(request));
   HEBE_TRY(const auto scratch, ScratchFolder::make(request.scratch));
   auto preparer = preparer_for(root, request, machine, scratch);
-  HEBE_TRY(const auto prepared, preparer.prepare_arms(request, machine.info().arch));
+  HEBE_TRY(const auto prepared, request.arms ? request.arms(preparer)
+                                             : preparer.prepare_arms(request, machine.info().arch));
   preparer.stop_worker();
   if (predict) {
     HEBE_TRY(plan.prediction, predict(prepared));

@@ -20,6 +20,8 @@ struct JobRequest : JobSpec {
   evidence::Variables variables;
   bool redact = false;
   Sealer sealer; ///< none: in this process
+  /// Where both arms come from when no case is compiled for them; must outlive the job.
+  std::function<Result<PreparedArms>(CasePreparer& preparer)> arms{};
 };
 
 struct JobOutcome {
@@ -37,9 +39,6 @@ struct JobPreview {
   std::string plan_id;
   Seconds estimated{0};
 };
-
-/// Makes a control's prediction from its prepared arms, before the plan is frozen.
-using Predict = std::function<Result<Json>(const PreparedArms& arms)>;
 
 /// One job on a machine whose lease is held, and that was not measured on before: a device context
 /// belongs to one job.

@@ -240,6 +240,7 @@ Status Journal::apply(const Json& e, const std::string& where) {
   } else if (kind == "finished") {
     state_.analysis = e.value("analysis", "");
     state_.ladder = e.value("ladder", "");
+    state_.study = e.value("study", "");
   } else if (e.contains("job")) {
     const auto hit = index_of_.find(e.at("job").get<std::string>());
     if (hit == index_of_.end())

@@ -39,6 +39,7 @@ struct CampaignState {
   std::string analysis;       ///< the campaign's analysis, once all jobs are sealed
   std::int64_t first_us = 0;  ///< wall time of the first event; 0: none
   std::string ladder;         ///< the ladder's, where the campaign is one
+  std::string study;          ///< the study's, where its jobs have roles
   std::int64_t last_us = 0;   ///< wall time of the last event
   std::size_t events = 0;
   [[nodiscard]] std::size_t count(JobState state) const;

@@ -37,6 +37,12 @@ Result<Json> predicted(const JobOutcome& calibration, const PreparedArms& arms, 
 
 } // namespace
 
+Predict control_prediction(const JobOutcome& calibration, double fraction) {
+  return [&calibration, fraction](const PreparedArms& arms) {
+    return predicted(calibration, arms, fraction);
+  };
+}
+
 JobSpec at_fractions(JobSpec job, double a, double b) {
   job.kind = "ab";
   job.subject_b = job.subject;
@@ -86,9 +92,8 @@ Result<ControlOutcome> run_positive_control(const evidence::DataRoot& root,
   if (!leased.machine->simulated()) again.selector = leased.machine->info().uuid;
   leased.machine.reset(); // its context
   HEBE_TRY(leased.machine, Machine::open(again));
-  HEBE_TRY(auto second,
-           run_leased(root, control, *leased.machine, leased.lease, callbacks,
-                      [&](const PreparedArms& arms) { return predicted(first, arms, fraction); }));
+  HEBE_TRY(auto second, run_leased(root, control, *leased.machine, leased.lease, callbacks,
+                                   control_prediction(first, fraction)));
   return ControlOutcome{std::move(first), std::move(second)};
 }
 

@@ -19,6 +19,9 @@ inline constexpr double kMostFraction = 16;
 /// The calibration before it: smoke, four pairs, its own seed.
 [[nodiscard]] JobRequest calibration_request(const JobRequest& control, double fraction);
 
+/// What a control's plan predicts from the sealed calibration, which must outlive it.
+[[nodiscard]] Predict control_prediction(const JobOutcome& calibration, double fraction);
+
 struct ControlOutcome {
   JobOutcome calibration, control;
 };

@@ -5,6 +5,7 @@
 #include "evidence/analysis_store.hpp"
 #include "evidence/derived_analysis.hpp"
 #include "evidence/ladder_analysis.hpp"
+#include "evidence/study_analysis.hpp"
 
 #include <fmt/format.h>
 
@@ -216,6 +217,19 @@ Result<std::string> finish_campaign(const evidence::DataRoot& root, const Frozen
     crash_point("finish: store the ladder");
     HEBE_TRY(const auto kept, evidence::store_analysis(root, ladder));
     event["ladder"] = kept.id;
+  }
+  if (!campaign.design.is_null()) {
+    std::vector<std::pair<std::string, std::filesystem::path>> runs;
+    for (const auto& job : jobs) runs.emplace_back(job.job_id, *job.run);
+    const auto record = campaign.design.at("qualification").get<std::string>();
+    HEBE_TRY(const auto qualification,
+             evidence::load_record(kernel_qualifications(root) / (record + ".json"),
+                                   kKernelQualification));
+    HEBE_TRY(const auto study,
+             evidence::study_analysis(campaign.id, campaign.design, qualification.json, runs));
+    crash_point("finish: store the study");
+    HEBE_TRY(const auto kept, evidence::store_analysis(root, study));
+    event["study"] = kept.id;
   }
   crash_point("finish: write down");
   HEBE_CHECK(journal.append(std::move(event), now_us()));

@@ -64,6 +64,23 @@ Result<campaign::WorkRequest> work_request(const Context& c, ProgressBar& bar) {
   return r;
 }
 
+Result<campaign::SubmitRequest> local_submission(const Context& c, ProgressBar& bar, bool redact) {
+  campaign::SubmitRequest r;
+  r.engine = "local";
+  r.program = own_program();
+  r.devices = {c.device};
+  auto identity_only = c; // the plan holds the board's other faults
+  std::erase_if(identity_only.faults, [](const std::string& text) {
+    const auto fault = gpu::fault_from(text);
+    return fault && !gpu::changes_identity(fault->kind);
+  });
+  HEBE_TRY(r.work, work_request(identity_only, bar));
+  r.work.sealer = sealer_of(c);
+  r.work.ingest = ingest_of(c);
+  r.work.redact = redact;
+  return r;
+}
+
 campaign::JobCallbacks callbacks_of(ProgressBar& bar) {
   return {[] { return interrupted(); },
           [&bar](const measure::Progress& p) { bar.show(p); },

@@ -15,6 +15,10 @@ namespace hebe::cli {
 [[nodiscard]] std::filesystem::path own_program();
 /// All but `only`.
 [[nodiscard]] Result<campaign::WorkRequest> work_request(const Context& context, ProgressBar& bar);
+/// Submission of a campaign that was just planned, to this process. Faults of a simulated board
+/// that are part of its plans are left out.
+[[nodiscard]] Result<campaign::SubmitRequest> local_submission(const Context& context,
+                                                               ProgressBar& bar, bool redact);
 [[nodiscard]] campaign::JobCallbacks callbacks_of(ProgressBar& bar);
 
 } // namespace hebe::cli

@@ -2,6 +2,7 @@
 #include "campaign/submission.hpp"
 #include "cli/campaign_request.hpp"
 #include "cli/ladder_report.hpp"
+#include "cli/study_report.hpp"
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@ namespace {
 
 struct Options {
   std::string campaign, engine;
+  std::string study; ///< of a fixed name: the newest pending campaign of it will do
   campaign::SlurmOptions slurm;
   bool redact = false, accept_clock = false;
 };
@@ -75,8 +77,17 @@ void tell(const Context& c, const campaign::FrozenCampaign& campaign,
 
 int run(const Context& c, const Options& o, bool resume) {
   const evidence::DataRoot root(c.data_root);
-  const auto campaign = campaign::load_campaign(root, o.campaign);
+  const auto campaign = o.study.empty() || !o.campaign.empty()
+                            ? campaign::load_campaign(root, o.campaign)
+                            : campaign::pending_study(root, o.study);
   if (!campaign) return c.refused(campaign.error());
+  if (!o.study.empty() && campaign->name != o.study)
+    return c.refused({RefusalCode::bad_argument,
+                      fmt::format("campaign {} is of \"{}\", not of \"{}\"", campaign->id,
+                                  campaign->name, o.study),
+                      campaign->directory.string(),
+                      "go on with it by `hebe resume`",
+                      {}});
   ProgressBar bar(c.quiet);
   campaign::SubmitRequest request;
   request.resume = resume;
@@ -115,6 +126,8 @@ int run(const Context& c, const Options& o, bool resume) {
   bar.finish();
   if (!outcome) return c.refused(outcome.error());
   if (campaign->ladder && outcome->engine == "local") return report_ladder(c, *campaign, *outcome);
+  if (!campaign->design.is_null() && outcome->engine == "local")
+    return report_study(c, *campaign, *outcome);
   for (const auto& r : outcome->work.refusals) cli::tell("hebe: " + to_text(r) + "\n");
   if (c.json)
     c.print_json(json_of(*campaign, *outcome));
@@ -162,6 +175,19 @@ Command campaign_submit_command() {
       "Measure a frozen campaign: here, on one GPU or several (--device A,B), or through "
       "Slurm",
       false);
+}
+
+Command resume_study_command() {
+  return {"resume-layernorm-reintegration-study",
+          "Go on with a reintegration study: exactly its pending jobs, in the same boot session",
+          [](CLI::App& app, Context& c) {
+            auto o = std::make_shared<Options>();
+            o->study = "layernorm-reintegration-study";
+            app.add_option("campaign", o->campaign,
+                           "its campaign (default: the newest with pending jobs)");
+            app.add_flag("--redact", o->redact, "hash host name and UUIDs in the records");
+            return [&c, o] { return run(c, *o, true); };
+          }};
 }
 
 Command resume_command() {

@@ -77,30 +77,33 @@ int run(int argc, char** argv) {
   // Records must not depend on where the program was started.
   app.parse_complete_callback(
       [&context] { context.data_root = std::filesystem::absolute(context.data_root); });
-  for (const auto& command : {doctor_command(),
-                              data_init_command(),
-                              run_aa_command(),
-                              run_verify_command(),
-                              campaign_plan_command(),
-                              campaign_submit_command(),
-                              resume_command(),
-                              queue_status_command(),
-                              campaign_work_command(),
-                              ingest_command(),
-                              catalog_rebuild_command(),
-                              dataset_snapshot_command(),
-                              dataset_verify_command(),
-                              analysis_verify_command(),
-                              probe_meter_command(),
-                              probe_response_command(),
-                              run_positive_control_command(),
-                              run_control_ladder_command(),
-                              ttgir_command(),
-                              qualify_command(),
-                              layernorm_retention_qualify_command(),
-                              layernorm_reintegration_qualify_command(),
-                              layernorm_reintegration_probe_command(),
-                              real_kernel_recon_command()}) {
+  std::vector<Command> commands = {doctor_command(),
+                                   data_init_command(),
+                                   run_aa_command(),
+                                   run_verify_command(),
+                                   campaign_plan_command(),
+                                   campaign_submit_command(),
+                                   resume_command(),
+                                   queue_status_command(),
+                                   campaign_work_command(),
+                                   ingest_command(),
+                                   catalog_rebuild_command(),
+                                   dataset_snapshot_command(),
+                                   dataset_verify_command(),
+                                   analysis_verify_command(),
+                                   probe_meter_command(),
+                                   probe_response_command(),
+                                   run_positive_control_command(),
+                                   run_control_ladder_command(),
+                                   ttgir_command(),
+                                   qualify_command(),
+                                   layernorm_retention_qualify_command(),
+                                   layernorm_reintegration_qualify_command(),
+                                   layernorm_reintegration_probe_command(),
+                                   real_kernel_recon_command(),
+                                   resume_study_command()};
+  for (auto& command : study_commands()) commands.push_back(std::move(command));
+  for (const auto& command : commands) {
     auto* sub = app.add_subcommand(command.name, command.help);
     sub->callback([&code, action = command.add(*sub, context)] { code = action(); });
   }

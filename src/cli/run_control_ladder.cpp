@@ -35,24 +35,6 @@ Result<campaign::PlanRequest> plan_request(const Context& c) {
   return r;
 }
 
-Result<campaign::SubmitRequest> submit_request(const Context& c, const Options& o,
-                                               ProgressBar& bar) {
-  campaign::SubmitRequest r;
-  r.engine = "local";
-  r.program = own_program();
-  r.devices = {c.device};
-  auto identity_only = c; // the plan holds the board's other faults
-  std::erase_if(identity_only.faults, [](const std::string& text) {
-    const auto fault = gpu::fault_from(text);
-    return fault && !gpu::changes_identity(fault->kind);
-  });
-  HEBE_TRY(r.work, work_request(identity_only, bar));
-  r.work.sealer = sealer_of(c);
-  r.work.ingest = ingest_of(c);
-  r.work.redact = o.redact;
-  return r;
-}
-
 int run(const Context& c, const Options& o) {
   const auto spec = spec_from(c, o);
   if (!spec) return c.refused(spec.error());
@@ -88,7 +70,7 @@ int run(const Context& c, const Options& o) {
                   "`hebe resume {}`",
                   planned->campaign.id, planned->campaign.jobs.size(), planned->estimated.value(),
                   planned->campaign.id));
-  const auto submit = submit_request(c, o, bar);
+  const auto submit = local_submission(c, bar, o.redact);
   if (!submit) return c.refused(submit.error());
   const auto outcome =
       campaign::submit_campaign(root, planned->campaign, *submit, callbacks_of(bar));

@@ -64,6 +64,7 @@ enum class ExitCode : int {
   X(io_failed, unfit_environment, "a file could not be written or read")                           \
   X(no_space, unfit_environment, "the disk is full")                                               \
   X(no_permission, unfit_environment, "a path may not be written or read")                         \
+  X(not_qualified, usage, "these kernels are not proved fit to be measured")                       \
   X(already_exists, usage, "the target exists and is immutable")                                   \
   X(already_submitted, usage, "the campaign was submitted before, or another process works on it") \
   X(session_changed, unfit_environment,                                                            \

@@ -43,7 +43,7 @@ std::vector<fs::path> DataRoot::in_days(TreeKind kind, const std::string& first_
 
 std::vector<fs::path> DataRoot::unsealed() const {
   auto out = in_days(TreeKind::half_written);
-  for (const auto& folder : {campaigns(), datasets(), analyses()})
+  for (const auto& folder : {campaigns(), datasets(), analyses(), studies()})
     if (const auto entries = list_folder(folder))
       for (const auto& entry : *entries)
         if (entry.name.starts_with(kUnsealedPrefix)) out.push_back(folder / entry.name);

@@ -26,6 +26,7 @@ public:
   [[nodiscard]] std::filesystem::path cache() const { return path_ / "cache"; }
   [[nodiscard]] std::filesystem::path datasets() const { return path_ / "datasets"; }
   [[nodiscard]] std::filesystem::path analyses() const { return path_ / "analyses"; }
+  [[nodiscard]] std::filesystem::path studies() const { return path_ / "studies"; }
 
   /// Creates the layout; safe to repeat. Refuses before anything else runs when the root is
   /// read-only.

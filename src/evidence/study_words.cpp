@@ -20,6 +20,12 @@ std::string figures(double x) {
 }
 std::string with_sign(double x) { return (x >= 1e-4 ? "+" : "") + figures(x); }
 
+// As many decimals as two figures of the interval's half width have.
+int places_of(double half_width) {
+  if (!(half_width > 0)) return 4;
+  return std::clamp(1 - static_cast<int>(std::floor(std::log10(half_width))), 1, 4);
+}
+
 double number(const Json& of, const char* member) { return of.at(member).get<double>(); }
 
 class Sentences {
@@ -52,11 +58,15 @@ private:
     return fmt::format("{} % interval", figures(100 * number(run_.plan.at("analysis"), "level")));
   }
 
-  // "-0.31 % (-0.9 to +0.24 %, 95 % interval)"
+  static int places(const Json& e) {
+    return places_of((number(e, "high_percent") - number(e, "low_percent")) / 2);
+  }
+
+  // "-0.31 % (-0.90 to +0.24 %, 95 % interval)"
   std::string undirected(const Json& e) const {
-    return fmt::format("{} % ({} to {} %, {})", with_sign(number(e, "effect_percent")),
-                       with_sign(number(e, "low_percent")), with_sign(number(e, "high_percent")),
-                       level());
+    return fmt::format("{:+.{}f} % ({:+.{}f} to {:+.{}f} %, {})", number(e, "effect_percent"),
+                       places(e), number(e, "low_percent"), places(e), number(e, "high_percent"),
+                       places(e), level());
   }
   // "5.71 % less energy a launch than baseline (5.65 to 5.77 % less, 95 % interval)"
   std::string directed(const Json& e, const std::string& of) const {
@@ -64,9 +74,10 @@ private:
     const double low = std::abs(number(e, "low_percent")),
                  high = std::abs(number(e, "high_percent"));
     const char* way = less ? "less" : "more";
-    return fmt::format("{} % {} {} ({} to {} % {}, {})",
-                       figures(std::abs(number(e, "effect_percent"))), way, of,
-                       figures(std::min(low, high)), figures(std::max(low, high)), way, level());
+    return fmt::format("{:.{}f} % {} {} ({:.{}f} to {:.{}f} % {}, {})",
+                       std::abs(number(e, "effect_percent")), places(e), way, of,
+                       std::min(low, high), places(e), std::max(low, high), places(e), way,
+                       level());
   }
 
   std::string time_and_power() const {

@@ -28,7 +28,8 @@ struct Plan {
   std::string kind = "aa"; ///< aa: both arms are one launch; ab, positive_control: two
   Json subject;            ///< arm A (aa: both): case, parameters, options, launch spec, artifacts
   Json subject_b;          ///< arm B, likewise; null for aa
-  /// Of qualified arms: {"record", "name", "provenance", "point", "a", "b", "equal_bits"}; else null.
+  /// Of qualified arms: {"record", "name", "provenance", "point", "a", "b", "equal_bits"}; else
+  /// null.
   Json qualification;
   Json prediction; ///< of a positive control, made before: measure/prediction.hpp; else null
   std::array<std::string, 2> cubins; ///< sha256 of the arms' cubins

@@ -79,13 +79,13 @@ Status eligible(const Json& record, const QualifiedPair& pair, const std::string
     if (each.at("point") != pair.point || each.at("a") != pair.a || each.at("b") != pair.b)
       continue;
     if (!each.at("eligible").get<bool>())
-      return refuse(RefusalCode::bad_spec,
+      return refuse(RefusalCode::not_qualified,
                     fmt::format("{} against {} at {} may not be measured: {}", pair.b, pair.a,
                                 pair.point, text(each, "why_not")),
                     "take a case that the record calls eligible", where);
   }
   if (!record.at("qualified").get<bool>())
-    return refuse(RefusalCode::bad_spec, "the qualification as a whole did not pass",
+    return refuse(RefusalCode::not_qualified, "the qualification as a whole did not pass",
                   "see `hebe qualify`: its primary case must be eligible", where);
   return {};
 }
@@ -119,7 +119,7 @@ Result<QualifiedPair> qualified_pair(const Json& record, const std::string& poin
     if (const auto more = same ? std::string() : problems_of(*second, gpu); !more.empty())
       problems += (problems.empty() ? "" : "; ") + more;
     if (!problems.empty())
-      return refuse(RefusalCode::bad_spec, "not qualified at " + point_name + ": " + problems,
+      return refuse(RefusalCode::not_qualified, "not qualified at " + point_name + ": " + problems,
                     "measure kernels whose every check passed", where);
     QualifiedPair out;
     out.point = point_name;

@@ -31,9 +31,9 @@ struct QualifiedPair {
 /// What users name (arguments, parameters, files) may be called anything.
 [[nodiscard]] Status label_free(const Json& record, const std::string& where);
 
-/// Refuses: no such point or kernel, a kernel with a check that did not pass, a case that is not
-/// eligible, a record that is not qualified as a whole. `a` == `b` is one kernel against itself,
-/// which needs that kernel qualified and nothing else.
+/// Refuses: bad_spec for no such point or kernel; not_qualified for a kernel with a check that did
+/// not pass, a case that is not eligible, a record that is not qualified as a whole. `a` == `b` is
+/// one kernel against itself, which needs that kernel qualified and nothing else.
 [[nodiscard]] Result<QualifiedPair> qualified_pair(const Json& record, const std::string& point,
                                                    const std::string& a, const std::string& b,
                                                    const std::string& where);

@@ -1,0 +1,405 @@
+"""Causal studies as a user runs them, on the simulated GPU: what is measured, what is refused, what goes on after trouble."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import Hebe
+
+CASES = pathlib.Path(__file__).parents[1] / "data" / "qualify" / "row_kernels.py"
+INLINE = ["inline-single-trip-loops", {"pass": "reuse-loads", "arguments": ["x_ptr"]}, "remove-dead"]
+JOBS = ["aa", "primary", "control", "floor"]
+
+
+def qualification_spec(folder, **more):
+    file = folder / "kernels.json"
+    file.write_text(json.dumps({
+        "schema": "hebe.qualification.spec/1", "name": "rows",
+        "subject": {"case": f"{folder / 'row_kernels.py'}:case", "parameters": {"m": 8192}},
+        "points": [{"name": "8192x256"}], "candidates": [{"name": "once", "passes": INLINE}],
+        "contrasts": [{"a": "baseline", "b": "once"}], **more}))
+    return str(file)
+
+
+def study_spec(folder, **more):
+    file = folder / "study.json"
+    spec = {
+        "schema": "hebe.study.spec/1", "name": "rows-study", "description": "one load of x against two", "qualification": "rows",
+        "tier": "smoke-v1", "pairs": 6, "seed": 5, "contrasts": [{"point": "8192x256", "a": "baseline", "b": "once"}],
+        "control": {"case": "traffic-control", "parameters": {"n": 262144}},
+        "floor": {"case": "traffic-control", "parameters": {"n": 2097152}}, **more}
+    file.write_text(json.dumps({k: v for k, v in spec.items() if v is not None}))
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def qualified(tmp_path_factory):
+    """A data root with one passing qualification, to be copied, never changed."""
+    base = tmp_path_factory.mktemp("qualified")
+    shutil.copy(CASES, base / "row_kernels.py")
+    h = Hebe(base / "root", base / "tmp")
+    code, out = h.json("--device", "sim", "qualify", qualification_spec(base))
+    assert code == 0, out
+    return base, out["id"]
+
+
+@pytest.fixture
+def at(tmp_path, qualified):
+    """A copy of it, and where its files lie."""
+    base, identity = qualified
+    shutil.copytree(base / "root", tmp_path / "root", symlinks=True)
+    for writable in [tmp_path / "root", *(tmp_path / "root").rglob("*")]:
+        os.chmod(writable, os.stat(writable).st_mode | 0o200)
+    hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
+    hebe.folder, hebe.qualification, hebe.cases = tmp_path, identity, base
+    return hebe
+
+
+def study(hebe, *options, **spec):
+    return hebe.json("--device", "sim", "study", study_spec(hebe.folder, **spec), "--qualification", hebe.qualification, *options)
+
+
+def campaign(hebe):
+    (directory,) = [p for p in (hebe.root / "campaigns").iterdir() if not p.name.startswith(".")]
+    return directory
+
+
+def events(hebe, kind):
+    lines = (campaign(hebe) / "state.jsonl").read_text().splitlines()
+    return [e for e in map(json.loads, lines) if e["event"] == kind]
+
+
+def kinds(hebe):
+    return [json.loads((p / "plan.json").read_text())["kind"] for p in hebe.runs()]
+
+
+def nothing_was_measured(hebe):
+    assert not hebe.runs() and not list((hebe.root / "campaigns").glob("*")) and not list((hebe.root / "studies").glob("*"))
+
+
+def record_of(hebe):
+    return hebe.root / "qualifications" / "kernel" / f"{hebe.qualification}.json"
+
+
+def forge(hebe, change):
+    """The record with a change, under the name that its content asks for."""
+    record = json.loads(record_of(hebe).read_text())
+    change(record)
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    identity = hashlib.sha256(text.encode()).hexdigest()
+    (record_of(hebe).parent / f"{identity}.json").write_text(text + "\n")
+    hebe.qualification = identity
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, qualified):
+    """One finished study, to be copied, never changed."""
+    base, identity = qualified
+    folder = tmp_path_factory.mktemp("study")
+    shutil.copytree(base / "root", folder / "root", symlinks=True)
+    hebe = Hebe(folder / "root", folder / "tmp")
+    hebe.folder, hebe.qualification = folder, identity
+    code, out = study(hebe)
+    assert code == 0, out
+    return hebe, out
+
+
+def test_one_command_measures_and_seals_the_whole_study(done):
+    hebe, out = done
+    analysis = out["analysis"]
+    assert sorted(kinds(hebe)) == ["aa", "aa", "ab", "ab", "positive_control"]  # the calibration and the floor too
+    assert len(events(hebe, "session")) == 1 and [e["job"] for e in events(hebe, "sealed")] == JOBS
+    assert analysis["aa"]["verdict"] == "equivalent" and analysis["control"]["seen"]
+    (contrast,) = analysis["contrasts"]
+    assert contrast["verdict"] == "lower" and contrast["role"] == "primary"
+    assert contrast["arms"]["A"]["mechanism"]["loads"]["ttgir"] == contrast["arms"]["B"]["mechanism"]["loads"]["ttgir"] + 1
+    assert analysis["floor"]["bytes"] == 2 * 4 * 2097152
+    directory = pathlib.Path(out["directory"])
+    assert {p.name for p in directory.iterdir()} == {"study.json", "page.html", "effects.svg"}
+    assert all(os.stat(p).st_mode & 0o222 == 0 for p in directory.iterdir())
+
+
+def test_a_simulated_smoke_study_never_qualifies(done):
+    analysis = done[1]["analysis"]
+    assert not analysis["study_qualified"] and analysis["provenance"] == "simulated"
+    failing = " ".join(c["name"] for c in analysis["conditions"] if not c["holds"])
+    assert "tier" in failing and "provenance" in failing
+
+
+def test_the_measured_cubins_are_the_qualified_ones(done):
+    hebe, out = done
+    point = json.loads(record_of(hebe).read_text())["points"][0]
+    (arms,) = [json.loads((p / "plan.json").read_text()) for p in hebe.runs()
+               if json.loads((p / "plan.json").read_text()).get("qualification", {}).get("b") == "once"]
+    assert arms["arms"]["A"]["cubin_sha256"] == point["baseline"]["artifacts"]["cubin"]
+    assert arms["arms"]["B"]["cubin_sha256"] == point["candidates"][0]["artifacts"]["cubin"]
+    assert arms["qualification"]["record"] == hebe.qualification and arms["qualification"]["equal_bits"]
+
+
+def test_everything_of_a_study_is_verified_again(done):
+    hebe, _ = done
+    code, out = hebe.json("study", "--verify", "")
+    assert code == 0 and out["valid"]
+    what = " ".join(part["what"].split()[0] for part in out["parts"])
+    assert what == "study qualification run run run run calibration analysis dataset"
+    assert not any(part["not_checked"] for part in out["parts"] if part["what"].startswith(("analysis", "dataset")))
+    assert hebe("run-verify", "--all").returncode == 0 and hebe("analysis-verify", "--all").returncode == 0
+
+
+@pytest.mark.parametrize("part", ["study/page.html", "study/study.json", "campaign/plan.json", "campaign/jobs/primary.json",
+                                  "run/windows.jsonl", "analysis/analysis.json", "dataset/manifest.json", "record", "cubin"])
+def test_a_flipped_bit_anywhere_in_a_study_is_named(done, tmp_path, part):
+    original, out = done
+    shutil.copytree(original.root, tmp_path / "root", symlinks=True)
+    hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
+    hebe.qualification = original.qualification
+    kind, _, name = part.partition("/")
+    place = {
+        "study": lambda: hebe.root / "studies" / out["study"], "campaign": lambda: hebe.root / "campaigns" / out["campaign"],
+        "run": lambda: next(p for p in hebe.runs() if p.name == out["analysis"]["contrasts"][0]["run_id"]),
+        "analysis": lambda: hebe.root / "analyses" / out["analysis_id"], "dataset": lambda: hebe.root / "datasets" / out["dataset"],
+        "record": lambda: record_of(hebe),
+        "cubin": lambda: (lambda d: hebe.root / "artifacts" / d[:2] / d)(out["analysis"]["contrasts"][0]["arms"]["B"]["cubin_sha256"]),
+    }[kind]()
+    file = place / name if name else place
+    bytes_ = bytearray(file.read_bytes())
+    bytes_[len(bytes_) // 2] ^= 1
+    os.chmod(file, 0o600)
+    file.write_bytes(bytes_)
+    code, found = hebe.json("study", "--verify", out["study"])
+    assert code == 5, found
+    if kind != "study":
+        assert str(place) in json.dumps(found) or place.name in json.dumps(found)
+
+
+def test_the_primary_alone_is_one_run_and_a_dataset(at):
+    code, out = at.json("--device", "sim", "run", study_spec(at.folder), "--qualification", at.qualification)
+    assert code == 0 and out["analysis"]["verdict"] == "lower", out
+    assert kinds(at) == ["ab"] and (at.root / "datasets" / out["dataset"]).is_dir()
+    done = at("run-verify", out["directory"])
+    assert done.returncode == 0 and "qualification" in done.stdout, done.stdout
+
+
+def test_nothing_is_measured_in_a_dry_run(at):
+    code, out = study(at, "--dry-run")
+    assert code == 0 and out["estimated_s"] > 0
+    nothing_was_measured(at)
+
+
+def test_several_contrasts_are_one_study(at):
+    kernels = [{"name": "once", "passes": INLINE},
+               {"name": "hinted", "passes": [*INLINE, {"pass": "hint", "loads": {"x_ptr": {"evict": "evict_first"}}}]}]
+    shutil.copy(CASES, at.folder / "row_kernels.py")
+    code, made = at.json("--device", "sim", "qualify", qualification_spec(
+        at.folder, candidates=kernels, contrasts=[{"a": "baseline", "b": "once"}, {"a": "baseline", "b": "hinted"}]))
+    assert code == 0, made
+    at.qualification = made["id"]
+    both = [{"point": "8192x256", "a": "baseline", "b": b} for b in ("once", "hinted")]
+    code, out = study(at, contrasts=both, floor=None)
+    assert code == 0, out
+    jobs = [c["job"] for c in out["analysis"]["contrasts"]]
+    assert jobs == ["primary", "8192x256.hinted"]
+    assert all(c["energy_p"] <= c["energy_p_holm"] for c in out["analysis"]["contrasts"])
+    assert out["analysis"]["floor"] is None
+
+
+# What must be refused before anything is measured.
+
+def refused(hebe, outcome, exit_code, code, *words):
+    got, out = outcome
+    assert got == exit_code and out["refused"]["code"] == code, out
+    for word in words:
+        assert word in json.dumps(out["refused"]), out["refused"]
+    nothing_was_measured(hebe)
+
+
+def test_a_qualification_must_be_named(at):
+    at.qualification, known = "", at.qualification
+    refused(at, study(at), 2, "bad_argument", known[:12])
+
+
+def test_a_qualification_that_did_not_pass(at):
+    shutil.copy(CASES, at.folder / "row_kernels.py")
+    code, made = at.json("--device", "sim", "qualify", qualification_spec(
+        at.folder, subject={"case": f"{at.folder / 'row_kernels.py'}:case", "parameters": {"n": 500}}))
+    assert code == 1
+    at.qualification = made["id"]
+    refused(at, study(at), 2, "not_qualified", "did not pass")
+
+
+def test_a_record_that_says_it_passed_against_its_checks(at):
+    def lie(record):
+        record["points"][0]["candidates"][0]["checks"][0]["outcome"] = "failed"
+    forge(at, lie)
+    code, out = study(at)
+    assert code in (2, 5), out
+    nothing_was_measured(at)
+
+
+def test_a_record_of_another_schema(at):
+    other = at.folder / "other.json"
+    other.write_text(json.dumps({"schema": "hebe.qualification.meter/1"}))
+    at.qualification = str(other)
+    refused(at, study(at), 5, "digest_mismatch")
+    text = json.dumps({"schema": "hebe.qualification.meter/1"}, separators=(",", ":"))
+    named = at.folder / (hashlib.sha256(text.encode()).hexdigest() + ".json")
+    named.write_text(text + "\n")
+    at.qualification = str(named)
+    refused(at, study(at), 5, "bad_schema")
+
+
+@pytest.mark.parametrize("label", ["energy_per_launch_j", "mean_power_w", "latency_s"])
+def test_a_record_with_a_label_of_energy(at, label):
+    def measure(record):
+        record["points"][0]["candidates"][0]["resources"][label] = 0.012
+    forge(at, measure)
+    got, out = study(at)
+    assert got in (2, 5) and label in json.dumps(out["refused"]), out
+    nothing_was_measured(at)
+
+
+def test_a_record_of_another_qualification(at):
+    refused(at, study(at, qualification="columns"), 2, "not_qualified", "columns", "rows")
+
+
+@pytest.mark.parametrize("contrast, word", [
+    ({"point": "8192x256", "a": "baseline", "b": "twice"}, "twice"),
+    ({"point": "1x1", "a": "baseline", "b": "once"}, "1x1"),
+])
+def test_a_contrast_that_was_not_qualified(at, contrast, word):
+    got, out = study(at, contrasts=[contrast])
+    assert got == 2 and word in out["refused"]["what"], out
+    nothing_was_measured(at)
+
+
+@pytest.mark.parametrize("kind", ["cubin", "ttgir", "ptx"])
+def test_an_artifact_that_changed_on_disk_after_the_qualification(at, kind):
+    digest = json.loads(record_of(at).read_text())["points"][0]["candidates"][0]["artifacts"][kind]
+    file = at.root / "artifacts" / digest[:2] / digest
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    refused(at, study(at), 5, "digest_mismatch", digest)
+
+
+def test_a_case_that_changed_after_the_qualification(at):
+    changed = at.folder / "row_kernels.py"
+    changed.write_text(CASES.read_text() + "\n# another reference\n")
+
+    def elsewhere(record):
+        record["spec"]["subject"]["case"] = f"{changed}:case"
+    forge(at, elsewhere)
+    refused(at, study(at), 2, "not_qualified", "row_kernels.py", "sha256")
+
+
+@pytest.mark.parametrize("option, value, minimum", [
+    ("--pairs", "11", "12"), ("--batch-seconds", "4.9", "5"), ("--warm-up-seconds", "29", "30")])
+def test_less_than_the_tier_needs_is_a_usage_error(at, option, value, minimum):
+    got, out = study(at, "--protocol-tier", "confirmation-v1", option, value)
+    assert got == 2 and out["refused"]["code"] == "below_tier_minimum" and minimum in out["refused"]["what"], out
+    nothing_was_measured(at)
+
+
+@pytest.mark.parametrize("spec, word", [
+    ({"contrasts": [{"point": "8192x256", "a": "once", "b": "once"}]}, "both arms"),
+    ({"contrasts": 2 * [{"point": "8192x256", "a": "baseline", "b": "once"}] + [{"point": "8192x256", "a": "baseline", "b": "once"}]}, "before"),
+    ({"contrasts": []}, "contrasts"), ({"control": {"fraction": -1}}, "fraction"), ({"control": {"fraction": 1e9}}, "fraction"),
+    ({"control": {"parameters": {"fraction": 2}}}, "fraction"), ({"tier": "gold"}, "gold"), ({"pairs": 0}, "pairs"),
+    ({"simulated": {"faults": {"second": ["mig"]}}}, "second"), ({"simulated": {"faults": {"aa": ["no_such"]}}}, "no_such"),
+    ({"control": {"case": "no-such-case"}}, "no-such-case"), ({"name": "A b"}, "name"), ({"more": 1}, "more"),
+])
+def test_a_wrong_specification_is_named(at, spec, word):
+    got, out = study(at, **spec)
+    assert got == 2 and word in json.dumps(out["refused"]), out
+    nothing_was_measured(at)
+
+
+# Trouble while it is measured: what is sealed stays, what is not is measured again, nothing is half there.
+
+@pytest.mark.parametrize("job, fault, codes", [
+    ("control", "foreign_process@3", {"gpu_busy"}), ("primary", "thermal_throttle@3", {"throttled", "gate_failed", "not_stable"}),
+    ("aa", "samples_frozen@2", {"meter_frozen", "gate_failed"}), ("primary", "wrong_output", {"wrong_output"})])
+def test_trouble_in_one_job_stops_the_study_there(at, job, fault, codes):
+    got, out = study(at, simulated={"faults": {job: [fault]}})
+    assert got in (1, 3) and out["study"] is None, out
+    before = JOBS[:JOBS.index(job)]
+    assert [e["job"] for e in events(at, "sealed")] == before and out["pending"] == len(JOBS) - len(before)
+    (event,) = events(at, "refused")
+    assert event["job"] == job and event["code"] in codes
+    assert not list((at.root / "studies").glob("*")) and not list((at.root / "datasets").glob("*")) and not at.unsealed()
+    code, again = at.json("--device", "sim", "resume", "rows-study")  # the fault is frozen: it is met again
+    assert code == got and again["study"] is None and [e["job"] for e in events(at, "sealed")] == before
+
+
+def stop_in(hebe, job):
+    """Ctrl-C as soon as the journal says that the job has begun."""
+    spec = study_spec(hebe.folder)
+    process = hebe.start("--device", "sim", "study", spec, "--qualification", hebe.qualification)
+    limit = time.monotonic() + 120
+    while time.monotonic() < limit and process.poll() is None:
+        for state in (hebe.root / "campaigns").glob("rows-study-*/state.jsonl"):
+            if f'"job":"{job}"' in state.read_text() and '"event":"started"' in state.read_text().splitlines()[-1]:
+                process.send_signal(signal.SIGINT)
+                process.wait(60)
+        time.sleep(0.002)
+    return process
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_study_that_was_interrupted_goes_on_with_its_pending_jobs(at, done, job):
+    process = stop_in(at, job)
+    assert process.returncode in (130, 0)
+    if process.returncode == 0:
+        pytest.skip("the job was sealed before the signal came")
+    sealed = [e["job"] for e in events(at, "sealed")]
+    assert sealed == JOBS[:len(sealed)] and len(sealed) < len(JOBS)
+    code, out = at.json("--device", "sim", "resume", "rows-study")
+    assert code == 0 and out["sealed_now"] == len(JOBS) - len(sealed), out
+    # The same seeds: what was interrupted says what the uninterrupted study says.
+    assert out["analysis"]["contrasts"] == done[1]["analysis"]["contrasts"]
+    assert at("study", "--verify", "").returncode == 0
+
+
+def test_a_study_does_not_outlive_a_reboot(at):
+    process = stop_in(at, "primary")
+    if process.returncode == 0:
+        pytest.skip("the study was done before the signal came")
+    sealed = len(events(at, "sealed"))
+    code, out = at.json("--device", "sim", "--sim-fault", "reboot", "resume", "rows-study")
+    assert code == 3 and out["refused"]["code"] == "session_changed" and "boot session" in out["refused"]["what"], out
+    assert len(events(at, "sealed")) == sealed
+
+
+def test_a_cubin_that_changes_between_jobs_stops_the_resume(at):
+    stop_in(at, "aa")
+    if "primary" in [e["job"] for e in events(at, "sealed")]:
+        pytest.skip("the primary was sealed before the signal came")
+    digest = json.loads(record_of(at).read_text())["points"][0]["candidates"][0]["artifacts"]["cubin"]
+    file = at.root / "artifacts" / digest[:2] / digest
+    file.write_bytes(file.read_bytes()[:-1] + b"\0")
+    sealed = len(events(at, "sealed"))
+    code, out = at.json("--device", "sim", "resume", "rows-study")
+    assert code == 5 and digest in json.dumps(out), out
+    assert len(events(at, "sealed")) == sealed
+
+
+def test_a_fixed_name_resumes_its_own_study_only(at):
+    code, out = at.json("--device", "sim", "resume-layernorm-reintegration-study")
+    assert code == 2 and out["refused"]["code"] == "not_found"
+    study(at, simulated={"faults": {"primary": ["wrong_output"]}})
+    code, out = at.json("--device", "sim", "resume-layernorm-reintegration-study", campaign(at).name)
+    assert code == 2 and "rows-study" in out["refused"]["what"]
+
+
+@pytest.mark.parametrize("name", ["run-layernorm-retention", "run-layernorm-retention-study", "run-layernorm-reintegration-study"])
+def test_the_fixed_names_ask_for_their_own_qualification(at, name):
+    code, out = at.json("--device", "sim", name, "--qualification", at.qualification)
+    assert code == 2 and out["refused"]["code"] == "not_qualified" and "layernorm-" in out["refused"]["what"], out
+    nothing_was_measured(at)
