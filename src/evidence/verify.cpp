@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "core/schema.hpp"
 #include "evidence/qualification_store.hpp"
+#include "evidence/qualified_arms.hpp"
 #include "evidence/sealed_run.hpp"
 #include "evidence/stored_run.hpp"
 #include "evidence/telemetry.hpp"
@@ -218,6 +219,7 @@ private:
     report_.analysis = stored;
     HEBE_CHECK(calibration(plan));
     HEBE_CHECK(response(acquisition));
+    HEBE_CHECK(qualification(plan));
     artifacts_["cubin"] = plan.cubins[0];
     for (const auto& [kind, digest] : plan.subject.at("artifacts").items())
       artifacts_[kind] = digest.get<std::string>();
@@ -279,6 +281,22 @@ private:
                     "the acquisition differs from response record " + stored.id + " at " + where,
                     {}, path("windows.jsonl"));
     report_.passed.push_back("response: the pre-roll is that of record " + stored.id);
+    return {};
+  }
+
+  // Arms that were qualified: are they the kernels of that record?
+  Status qualification(const measure::Plan& plan) {
+    if (plan.qualification.is_null()) return {};
+    const auto id = plan.qualification.at("record").get<std::string>();
+    const auto root = root_of_run(report_.directory);
+    bool compared = false;
+    if (root) {
+      HEBE_TRY(compared, check_qualified_arms(*root, plan, path("plan.json")));
+    }
+    if (compared)
+      report_.passed.push_back("qualification: both cubins are those of record " + id);
+    else
+      report_.not_checked.push_back("qualification " + id + ": not in this data root");
     return {};
   }
 
