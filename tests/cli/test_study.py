@@ -363,7 +363,9 @@ def test_a_study_that_was_interrupted_goes_on_with_its_pending_jobs(at, done, jo
     code, out = at.json("--device", "sim", "resume", "rows-study")
     assert code == 0 and out["sealed_now"] == len(JOBS) - len(sealed), out
     # The same seeds: what was interrupted says what the uninterrupted study says.
-    assert out["analysis"]["contrasts"] == done[1]["analysis"]["contrasts"]
+    def seen(analysis):
+        return [{k: v for k, v in c.items() if k != "run_id"} for c in analysis["contrasts"]]
+    assert seen(out["analysis"]) == seen(done[1]["analysis"])
     assert at("study", "--verify", "").returncode == 0
 
 
@@ -383,7 +385,9 @@ def test_a_cubin_that_changes_between_jobs_stops_the_resume(at):
         pytest.skip("the primary was sealed before the signal came")
     digest = json.loads(record_of(at).read_text())["points"][0]["candidates"][0]["artifacts"]["cubin"]
     file = at.root / "artifacts" / digest[:2] / digest
-    file.write_bytes(file.read_bytes()[:-1] + b"\0")
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
     sealed = len(events(at, "sealed"))
     code, out = at.json("--device", "sim", "resume", "rows-study")
     assert code == 5 and digest in json.dumps(out), out
