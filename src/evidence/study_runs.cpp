@@ -159,6 +159,11 @@ Result<StudyRuns> read(const std::string& campaign_id, const Json& study, const 
                   fmt::format("the qualification record is {}, the study's is {}", record_id,
                               study.at("qualification").dump()),
                   "give the record that the study was frozen from");
+  if (study.at("qualification_name") != record.at("name"))
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("the qualification is {}, the study calls it {}",
+                              record.at("name").dump(), study.at("qualification_name").dump()),
+                  "give the record that the study was frozen from");
   const auto& planned = study.at("jobs");
   HEBE_CHECK(roles_are_a_studys(planned));
   HEBE_CHECK(jobs_are_the_studys(planned, jobs));

@@ -465,6 +465,10 @@ TEST(StudyAnalysis, a_study_or_a_record_that_is_none_is_refused) {
   broken.erase("points");
   energetic["energy_labels"] = "0.1 J";
   EXPECT_EQ(study_analysis("spring", s.study, other, jobs).error().code, RefusalCode::bad_argument);
+  auto misnamed = s.study;
+  misnamed["qualification_name"] = "another";
+  EXPECT_EQ(study_analysis("spring", misnamed, s.record, jobs).error().what,
+            "the qualification is \"layernorm-reintegration\", the study calls it \"another\"");
   for (const auto& record : {broken, energetic, Json()})
     EXPECT_EQ(study_analysis("spring", s.study, record, jobs).error().code,
               RefusalCode::bad_schema);

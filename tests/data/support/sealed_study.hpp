@@ -8,7 +8,10 @@
 #include "evidence/telemetry.hpp"
 #include "measure/prediction.hpp"
 
+#include "core/sha256.hpp"
+
 #include "made_run.hpp"
+#include "scratch_folder.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -32,23 +35,34 @@ inline Documents documents_of(const evidence::RunParts& parts) {
   return d;
 }
 
+/// Sealed as evidence::seal_run does, but for its syncs: a study of five runs is sealed many times.
 inline std::filesystem::path sealed_documents(const evidence::DataRoot& root, Documents d,
-                                              evidence::JobIdentity identity, int minute) {
+                                              const evidence::JobIdentity& identity, int minute) {
+  constexpr std::int64_t kWhen = 1'790'000'123'456'789;
+  const auto wall_us = kWhen + minute * std::int64_t{60'000'000};
   const auto line = [](const Json& j) { return canonical_json(j).value() + "\n"; };
-  evidence::RunFiles run{
-      d.plan.at("kind"), content_id(d.plan).value(), d.acquisition.at("provenance"), identity, {}};
-  d.analysis["plan_id"] = run.plan_id;
+  const auto plan_id = content_id(d.plan).value();
+  d.analysis["plan_id"] = plan_id;
   auto windows = line(d.acquisition);
   for (const auto& w : d.windows) windows += line(w);
-  run.files = {{"plan.json", line(d.plan)},
-               {"environment.json", line(d.environment)},
-               {"windows.jsonl", windows},
-               {"telemetry.parquet", d.telemetry},
-               {"analysis.json", line(d.analysis)}};
-  constexpr std::int64_t kWhen = 1'790'000'123'456'789;
-  return evidence::seal_files(root, std::move(run), kWhen + minute * std::int64_t{60'000'000})
-      .value()
-      .directory;
+  std::vector<evidence::NamedBytes> files = {{"plan.json", line(d.plan)},
+                                             {"environment.json", line(d.environment)},
+                                             {"windows.jsonl", windows},
+                                             {"telemetry.parquet", d.telemetry},
+                                             {"analysis.json", line(d.analysis)}};
+  const auto manifest = line({{"schema", "hebe.run.manifest/1"},
+                              {"plan_id", plan_id},
+                              {"provenance", d.acquisition.at("provenance")},
+                              {"campaign", evidence::to_json(identity)},
+                              {"files", evidence::file_list(files)}});
+  files.push_back({"manifest.json", manifest});
+  const auto run =
+      evidence::day_folder(root, wall_us) /
+      (evidence::utc_stamp("%Y%m%dT%H%M%SZ", wall_us) + "-" + d.plan.at("kind").get<std::string>() +
+       "-" + sha256_hex(manifest).substr(0, evidence::kSealDigitsInName));
+  std::filesystem::create_directories(run);
+  for (const auto& f : files) overwrite(run / f.name, f.bytes);
+  return run;
 }
 
 /// One run of two launches that declare so many bytes; a positive control where it has a
