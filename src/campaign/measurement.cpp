@@ -139,7 +139,9 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   const auto &a = prepared.arm(0), &b = prepared.arm(1);
   HEBE_TRY(auto workload, qualify::Workload::make(*device, {&a.compiled, &b.compiled},
                                                   {&a.expected, &b.expected}));
-  HEBE_TRY(auto check, workload.check(plan.kind == "positive_control"));
+  const bool equal_bits = plan.kind == "positive_control" ||
+                          (!plan.qualification.is_null() && plan.qualification.at("equal_bits"));
+  HEBE_TRY(auto check, workload.check(equal_bits));
   HEBE_TRY(auto arms, measure::prepare_arms(*device, workload.kernels(), !prepared.b));
   HEBE_TRY(auto raw, measure::run_experiment(plan, *device, arms, machine.meter(), supervision));
 

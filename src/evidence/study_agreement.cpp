@@ -107,10 +107,6 @@ Condition platform_stable(const Jobs& jobs) {
   return all_same("stable platform", list, jobs);
 }
 
-Condition under_one_lease(const Jobs& jobs) {
-  return all_same("one lease", {compared_fact(jobs, "run.lease")}, jobs);
-}
-
 } // namespace
 
 Json fact_value(const StoredRun& run, std::string_view name) {
@@ -122,8 +118,8 @@ Json fact_value(const StoredRun& run, std::string_view name) {
 std::vector<Condition> jobs_agree(const StudyRuns& s) {
   const auto jobs = s.judged();
   return {same_identity("one boot session", "host.boot_id", jobs),
-          same_identity("one board", "device.uuid", jobs), under_one_lease(jobs),
-          platform_stable(jobs), one_protocol(jobs)};
+          same_identity("one board", "device.uuid", jobs), platform_stable(jobs),
+          one_protocol(jobs)};
 }
 
 } // namespace hebe::evidence

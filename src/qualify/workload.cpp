@@ -143,7 +143,7 @@ Result<Json> Workload::check(bool equal_arms) {
     HEBE_CHECK(repeats_in_place(arm));
     out[arm == 0 ? "A" : "B"] = outputs;
   }
-  if (arms_[0]->launch.json != arms_[1]->launch.json) {
+  if (arms_[0] != arms_[1]) {
     HEBE_TRY(out["B_against_A"], arms_agree(equal_arms));
   }
   out["launches_per_arm"] = 2;
