@@ -31,7 +31,7 @@ int decimals_of(double effect, double half_width) {
 std::string with_sign(double value, int places) {
   auto digits = fmt::format("{:.{}f}", std::abs(value), places);
   if (digits.find_first_not_of("0.") == std::string::npos) return digits; // no sign of a zero
-  return (value < 0 ? kMinus : "+") + digits;
+  return fmt::format("{}{}", value < 0 ? kMinus : "+", digits);
 }
 
 } // namespace
@@ -58,7 +58,7 @@ std::string digits_text(double value, int digits) {
                      : size < 1e-4 || size >= 1e9
                          ? fmt::format("{:.{}e}", size, digits - 1)
                          : fmt::format("{:.{}f}", size, decimals(size, digits));
-  return value < 0 ? kMinus + shown : shown;
+  return fmt::format("{}{}", value < 0 ? kMinus : "", shown);
 }
 
 std::string with_prefix(double value, std::string_view unit) {
@@ -80,8 +80,8 @@ std::string count_text(double value) {
   if (value != std::floor(value) || std::abs(value) > 9e15) return ecmascript_number(value);
   auto digits = fmt::format("{:.0f}", std::abs(value));
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return value < 0 ? kMinus + digits : digits;
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  return fmt::format("{}{}", value < 0 ? kMinus : "", digits);
 }
 
 } // namespace hebe::report
