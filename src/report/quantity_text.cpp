@@ -78,12 +78,9 @@ std::string share_text(double ratio) {
 
 std::string count_text(double value) {
   if (value != std::floor(value) || std::abs(value) > 9e15) return ecmascript_number(value);
-  const auto plain = fmt::format("{:.0f}", std::abs(value));
-  std::string digits;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    if (i > 0 && (plain.size() - i) % 3 == 0) digits += ',';
-    digits += plain[i];
-  }
+  auto digits = fmt::format("{:.0f}", std::abs(value));
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return fmt::format("{}{}", value < 0 ? kMinus : "", digits);
 }
 

@@ -17,13 +17,13 @@ std::string interval(const EffectText& effect) {
   return "95\u00a0% interval " + element("span", effect.interval + "\u00a0%", R"(class="number")");
 }
 
-std::string time_clause(const Json& contrast) {
+std::string time_clause(const Json& contrast, const char* before) {
   const auto effect = effect_text(member(contrast, {"latency"}));
   const auto percent = number(member(contrast, {"latency", "effect_percent"}));
   if (!effect || !percent) return "; its time is not known";
   const auto verdict = text(member(contrast, {"latency", "verdict"}));
   if (verdict == "lower" || verdict == "higher")
-    return fmt::format(", in {} {} time", unsigned_part(effect->effect),
+    return fmt::format("{} {} {} time", before, unsigned_part(effect->effect),
                        *percent < 0 ? "less" : "more");
   return fmt::format("; the time differs by {} {} ({})", effect->effect, effect->interval,
                      verdict.empty() ? "no verdict" : escaped(verdict));
@@ -56,14 +56,14 @@ std::string verdict_sentence(const Json& study) {
   if (verdict == "lower" || verdict == "higher")
     return fmt::format("At {}, {} takes {} {} energy a launch than {}, {}{}.", point, b,
                        unsigned_part(effect->effect), verdict == "lower" ? "less" : "more", a,
-                       interval(*effect), time_clause(c));
+                       interval(*effect), time_clause(c, ", in"));
   const auto numbers = fmt::format("{}, {}", effect->effect, interval(*effect));
   if (verdict == "equivalent")
     return fmt::format("At {}, {} takes the same energy a launch as {} within the margin: {}{}.",
-                       point, b, a, numbers, time_clause(c));
+                       point, b, a, numbers, time_clause(c, "; it takes"));
   return fmt::format("At {}, whether {} takes less or more energy a launch than {} is not decided: "
                      "{}{}.",
-                     point, b, a, numbers, time_clause(c));
+                     point, b, a, numbers, time_clause(c, "; it takes"));
 }
 
 std::string warning_banner(const Json& study) {
