@@ -48,21 +48,21 @@ arrow::Result<std::shared_ptr<arrow::Array>> array_of(const std::vector<Row>& ro
 }
 
 arrow::Result<std::shared_ptr<arrow::Table>> table_from(DatasetTable table, const StoredRun& run,
-                                                        const std::vector<Row>& rows) {
-  const auto columns = columns_of(table);
+                                                        const std::vector<Row>& rows, int layout) {
+  const auto columns = columns_of(table, layout);
   std::vector<std::shared_ptr<arrow::Array>> arrays;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     ARROW_ASSIGN_OR_RAISE(auto array, array_of(rows, i, columns[i].type));
     arrays.push_back(std::move(array));
   }
-  return arrow::Table::Make(arrow_schema(table, run.provenance()), arrays,
+  return arrow::Table::Make(arrow_schema(table, run.provenance(), layout), arrays,
                             static_cast<std::int64_t>(rows.size()));
 }
 
 // The run's own telemetry with run_id in front. Its digest has been checked; its columns are again.
-arrow::Result<std::shared_ptr<arrow::Table>> telemetry_of(const StoredRun& run) {
+arrow::Result<std::shared_ptr<arrow::Table>> telemetry_of(const StoredRun& run, int layout) {
   ARROW_ASSIGN_OR_RAISE(const auto stored, table_of_parquet(run.telemetry));
-  const auto schema = arrow_schema(DatasetTable::telemetry, run.provenance());
+  const auto schema = arrow_schema(DatasetTable::telemetry, run.provenance(), layout);
   if (stored->num_columns() + 1 != schema->num_fields())
     return arrow::Status::Invalid("a telemetry of ", stored->num_columns(), " columns");
   ARROW_ASSIGN_OR_RAISE(
@@ -85,9 +85,10 @@ std::unexpected<Refusal> dataset_arrow_refusal(const arrow::Status& status,
   return refuse(RefusalCode::bad_schema, "Parquet: " + status.ToString(), {}, std::string(where));
 }
 
-std::shared_ptr<arrow::Schema> arrow_schema(DatasetTable table, const std::string& provenance) {
+std::shared_ptr<arrow::Schema> arrow_schema(DatasetTable table, const std::string& provenance,
+                                            int layout) {
   arrow::FieldVector fields;
-  for (const auto& c : columns_of(table))
+  for (const auto& c : columns_of(table, layout))
     fields.push_back(
         arrow::field(c.name, arrow_type(c.type), true,
                      arrow::key_value_metadata({"unit", "description"}, {c.unit, c.description})));
@@ -97,15 +98,16 @@ std::shared_ptr<arrow::Schema> arrow_schema(DatasetTable table, const std::strin
                            {"hebe.dataset." + std::string(name_of(table)) + "/1", provenance}));
 }
 
-Result<std::shared_ptr<arrow::Table>> arrow_rows(DatasetTable table, const StoredRun& run) {
+Result<std::shared_ptr<arrow::Table>> arrow_rows(DatasetTable table, const StoredRun& run,
+                                                 int layout) {
   if (table == DatasetTable::telemetry) {
-    auto telemetry = telemetry_of(run);
+    auto telemetry = telemetry_of(run, layout);
     if (!telemetry.ok())
       return dataset_arrow_refusal(telemetry.status(), run.run_id + "/telemetry.parquet");
     return *telemetry;
   }
-  HEBE_TRY(const auto rows, rows_of(table, run));
-  auto made = table_from(table, run, rows);
+  HEBE_TRY(const auto rows, rows_of(table, run, layout));
+  auto made = table_from(table, run, rows, layout);
   if (!made.ok()) return dataset_arrow_refusal(made.status(), run.run_id);
   return *made;
 }

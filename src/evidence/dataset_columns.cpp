@@ -1,5 +1,7 @@
 #include "evidence/dataset_tables.hpp"
 
+#include <algorithm>
+
 namespace hebe::evidence {
 namespace {
 using enum ColumnType;
@@ -191,6 +193,41 @@ constexpr Column kMechanism[] = {
      "/subject/launch/work/bytes_written"},
     {"operations", text, "", "declared by the case, a launch: JSON of kind to count",
      "/operations"},
+    {"qualification_record", text, "", "id of the record that qualified the arms",
+     "/qualification/record", 2},
+    {"qualification_name", text, "", "its name", "/qualification/name", 2},
+    {"point", text, "", "point of that record", "/qualification/point", 2},
+    {"variant", text, "", "kernel of that point: baseline, or a candidate", "/variant", 2},
+#define HEBE_LEVEL(level, text_of)                                                                 \
+  {"loads_" #level,                                                                                \
+   integer,                                                                                        \
+   "",                                                                                             \
+   "static global loads in the " text_of,                                                          \
+   "/subject/mechanism/loads/" #level,                                                             \
+   2},                                                                                             \
+  {                                                                                                \
+    "stores_" #level, integer, "", "static global stores in the " text_of,                         \
+        "/subject/mechanism/stores/" #level, 2                                                     \
+  }
+    HEBE_LEVEL(ttgir, "TTGIR"),
+    HEBE_LEVEL(ptx, "PTX"),
+    HEBE_LEVEL(sass, "machine code"),
+#undef HEBE_LEVEL
+    {"sass_instructions", integer, "", "static instructions of the machine code",
+     "/subject/mechanism/instructions", 2},
+    {"occupancy_ratio", real, "", "resident warps / those that a multiprocessor can hold",
+     "/subject/mechanism/occupancy_ratio", 2},
+    {"loaded_bytes", integer, "By", "global bytes that the counted launch asks for",
+     "/subject/mechanism/bytes/loaded", 2},
+    {"stored_bytes", integer, "By", "global bytes that the counted launch stores",
+     "/subject/mechanism/bytes/stored", 2},
+    {"unique_loaded_bytes", integer, "By", "of the loaded bytes, each once",
+     "/subject/mechanism/bytes/unique_loaded", 2},
+    {"unique_stored_bytes", integer, "By", "of the stored bytes, each once",
+     "/subject/mechanism/bytes/unique_stored", 2},
+    {"counted_at", text, "", "parameters of the counted launch as JSON; null: this launch",
+     "/counted_at", 2},
+    {"counted_programs", integer, "", "programs of the counted launch", "/counted_programs", 2},
 };
 
 constexpr Column kTelemetry[] = {
@@ -236,7 +273,8 @@ std::string_view name_of(DatasetTable table) {
   return "?";
 }
 
-std::span<const Column> columns_of(DatasetTable table) {
+namespace {
+std::span<const Column> all_columns_of(DatasetTable table) {
   switch (table) {
   case DatasetTable::mechanism:
     return kMechanism;
@@ -248,6 +286,15 @@ std::span<const Column> columns_of(DatasetTable table) {
     return kWindows;
   }
   return {};
+}
+} // namespace
+
+// A layout adds its columns at the end, so that an older one is what stands before them.
+std::span<const Column> columns_of(DatasetTable table, int layout) {
+  const auto all = all_columns_of(table);
+  const auto newer =
+      std::ranges::find_if(all, [&](const Column& c) { return c.since > layout; }) - all.begin();
+  return all.first(static_cast<std::size_t>(newer));
 }
 
 } // namespace hebe::evidence

@@ -28,7 +28,7 @@ struct DatasetFile {
 [[nodiscard]] std::string partition_path(DatasetTable table, const std::string& provenance,
                                          const std::string& kind);
 
-/// Appends runs to the parts of one table and partition.
+/// Appends runs to the parts of one table and partition, in the newest layout.
 class PartWriter {
 public:
   /// Throws nothing, opens nothing: the first part is made by the first row.
@@ -49,7 +49,8 @@ private:
 /// Reads the parts of one table and partition again, in order.
 class PartReader {
 public:
-  PartReader(std::filesystem::path dataset, DatasetTable table, std::vector<std::string> parts);
+  PartReader(std::filesystem::path dataset, DatasetTable table, std::vector<std::string> parts,
+             int layout);
   PartReader(PartReader&&) noexcept;
   PartReader& operator=(PartReader&&) noexcept;
   ~PartReader();
@@ -67,7 +68,7 @@ private:
 
 /// Columns, types, units and provenance of one file against the table's; its number of rows.
 [[nodiscard]] Result<std::int64_t> check_part(const std::filesystem::path& file, DatasetTable table,
-                                              const std::string& provenance,
+                                              const std::string& provenance, int layout,
                                               const std::string& where);
 
 } // namespace hebe::evidence

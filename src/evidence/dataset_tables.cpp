@@ -35,11 +35,11 @@ Result<Cell> cell_from(const Json& value, const Column& column, const StoredRun&
   return wrong();
 }
 
-Result<Row> row_of(DatasetTable table, Json document, const StoredRun& run) {
+Result<Row> row_of(DatasetTable table, Json document, const StoredRun& run, int layout) {
   document["run_id"] = run.run_id;
   document["manifest_sha256"] = run.seal;
   Row row;
-  for (const auto& column : columns_of(table)) {
+  for (const auto& column : columns_of(table, layout)) {
     const Json::json_pointer at(column.pointer);
     HEBE_TRY(auto cell, cell_from(document.contains(at) ? document.at(at) : Json(), column, run));
     row.push_back(std::move(cell));
@@ -99,6 +99,27 @@ Result<Json> text_at(const Json& document, const char* pointer) {
   return Json(text);
 }
 
+// A qualified arm's own members. Bytes were counted at this launch, or at a smaller one.
+Status add_qualified(Json& document, const StoredRun& run, const std::string& arm) {
+  document["qualification"] = run.plan.value("qualification", Json());
+  if (const auto& q = document["qualification"]; q.is_object())
+    document["variant"] = q.at(arm == "A" ? "a" : "b");
+  HEBE_TRY(document["counted_at"], text_at(document, "/subject/mechanism/bytes/counted_at"));
+  if (const Json::json_pointer bytes("/subject/mechanism/bytes");
+      !document.contains(bytes) || document.at(bytes).is_null())
+    return {};
+  if (!document["counted_at"].is_null()) {
+    document["counted_programs"] =
+        document["subject"]["mechanism"]["bytes"].value("programs_counted", Json());
+    return {};
+  }
+  const auto x = whole_at(document, "/subject/launch/grid/0");
+  const auto y = whole_at(document, "/subject/launch/grid/1");
+  const auto z = whole_at(document, "/subject/launch/grid/2");
+  if (x && y && z) document["counted_programs"] = *x * *y * *z;
+  return {};
+}
+
 Result<Json> mechanism_document(const StoredRun& run, const std::string& arm) {
   // Two arms of one launch share the subject.
   const bool own = arm == "B" && run.plan.contains("subject_b");
@@ -114,15 +135,16 @@ Result<Json> mechanism_document(const StoredRun& run, const std::string& arm) {
   const auto blocks = whole_at(document, "/occupancy/blocks_per_multiprocessor");
   if (warps && lanes) document["block_threads"] = *warps * *lanes;
   if (warps && blocks) document["warps_per_multiprocessor"] = *warps * *blocks;
+  HEBE_CHECK(add_qualified(document, run, arm));
   return document;
 }
 
 } // namespace
 
-Result<std::vector<Row>> rows_of(DatasetTable table, const StoredRun& run) {
+Result<std::vector<Row>> rows_of(DatasetTable table, const StoredRun& run, int layout) {
   std::vector<Row> rows;
   const auto add = [&](Json document) -> Status {
-    HEBE_TRY(auto row, row_of(table, std::move(document), run));
+    HEBE_TRY(auto row, row_of(table, std::move(document), run, layout));
     rows.push_back(std::move(row));
     return {};
   };

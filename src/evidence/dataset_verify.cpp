@@ -69,6 +69,7 @@ private:
       return false;
     }
     manifest_ = std::move(*parsed);
+    layout_ = manifest_.value("layout", 1); // those from before layouts had numbers
     for (const auto& f : manifest_.at("files"))
       if (!listed_.emplace(f.at("path").get<std::string>(), &f).second)
         problem(RefusalCode::bad_schema, f.at("path").get<std::string>(), "it is listed twice");
@@ -185,7 +186,7 @@ private:
 
   void columns(DatasetTable table, const Json& stored) {
     Json required = Json::array();
-    for (const auto& c : columns_of(table))
+    for (const auto& c : columns_of(table, layout_))
       required.push_back({{"name", c.name},
                           {"type", name_of(c.type)},
                           {"unit", c.unit},
@@ -202,7 +203,8 @@ private:
       if (!name.starts_with(std::string(name_of(table)) + "/")) continue;
       if (file.at("table") != name_of(table))
         problem(RefusalCode::bad_schema, name, "it is listed for another table");
-      const auto rows = check_part(report_.directory / name, table, provenance, path(name));
+      const auto rows =
+          check_part(report_.directory / name, table, provenance, layout_, path(name));
       if (!rows)
         problem(rows.error());
       else if (*rows != file.at("rows"))
@@ -245,7 +247,7 @@ private:
     for (const auto& [folder, parts] : parts_)
       for (const auto table : kDatasetTables)
         if (folder.starts_with(std::string(name_of(table)) + "/"))
-          readers.emplace(folder, PartReader(report_.directory, table, parts));
+          readers.emplace(folder, PartReader(report_.directory, table, parts, layout_));
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (auto agrees = rows_of_run(runs[i], sources[i], readers); !agrees)
         return problem(std::move(agrees).error());
@@ -293,6 +295,7 @@ private:
   unsigned threads_;
   VerifyReport report_;
   Json manifest_;
+  int layout_ = kDatasetLayout;
   std::map<std::string, const Json*> listed_;             ///< by path
   std::vector<std::string> plain_;                        ///< listed, and there as plain files
   std::map<std::string, std::vector<std::string>> parts_; ///< paths by partition, sorted

@@ -22,7 +22,7 @@ Json tables_json(const std::map<DatasetTable, std::int64_t>& rows) {
   Json tables = Json::object();
   for (const auto table : kDatasetTables) {
     Json columns = Json::array();
-    for (const auto& c : columns_of(table))
+    for (const auto& c : columns_of(table, kDatasetLayout))
       columns.push_back({{"name", c.name},
                          {"type", name_of(c.type)},
                          {"unit", c.unit},
@@ -124,6 +124,7 @@ Result<std::string> DatasetWriter::manifest() const {
   // No time and no place: the same runs give the same bytes, whoever takes them, wherever.
   const Json manifest = {
       {"schema", "hebe.dataset.manifest/1"},
+      {"layout", kDatasetLayout},
       {"writer", {{"hebe", kVersion}, {"arrow", arrow::GetBuildInfo().version_string}}},
       {"campaign", text_or_null(origin_.campaign)},
       {"synthetic", text_or_null(origin_.synthetic)},

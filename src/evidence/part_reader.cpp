@@ -21,6 +21,7 @@ struct PartReader::State {
   fs::path dataset;
   DatasetTable table;
   std::vector<std::string> parts;
+  int layout = kDatasetLayout;
   std::size_t next_part = 0;
   int next_group = 0;
   std::unique_ptr<parquet::arrow::FileReader> reader;
@@ -60,18 +61,20 @@ struct PartReader::State {
   }
 };
 
-PartReader::PartReader(fs::path dataset, DatasetTable table, std::vector<std::string> parts)
+PartReader::PartReader(fs::path dataset, DatasetTable table, std::vector<std::string> parts,
+                       int layout)
     : state_(std::make_unique<State>()) {
   state_->dataset = std::move(dataset);
   state_->table = table;
   state_->parts = std::move(parts);
+  state_->layout = layout;
 }
 PartReader::PartReader(PartReader&&) noexcept = default;
 PartReader& PartReader::operator=(PartReader&&) noexcept = default;
 PartReader::~PartReader() = default;
 
 Status PartReader::expect(const StoredRun& run) {
-  HEBE_TRY(const auto expected, arrow_rows(state_->table, run));
+  HEBE_TRY(const auto expected, arrow_rows(state_->table, run, state_->layout));
   const auto found = state_->take(expected->num_rows());
   if (!found.ok()) return dataset_arrow_refusal(found.status(), state_->where());
   const auto rows = *found == nullptr ? 0 : (*found)->num_rows();
@@ -118,13 +121,14 @@ Status PartReader::at_end() {
 }
 
 Result<std::int64_t> check_part(const fs::path& file, DatasetTable table,
-                                const std::string& provenance, const std::string& where) {
+                                const std::string& provenance, int layout,
+                                const std::string& where) {
   const auto reader = open_part(file);
   if (!reader.ok()) return dataset_arrow_refusal(reader.status(), where);
   std::shared_ptr<arrow::Schema> schema;
   if (const auto status = (*reader)->GetSchema(&schema); !status.ok())
     return dataset_arrow_refusal(status, where);
-  const auto required = arrow_schema(table, provenance);
+  const auto required = arrow_schema(table, provenance, layout);
   if (schema->num_fields() != required->num_fields())
     return refuse(
         RefusalCode::bad_schema,

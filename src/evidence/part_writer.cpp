@@ -134,7 +134,7 @@ PartWriter::PartWriter(fs::path dataset, DatasetTable table, const std::string& 
   state_->dataset = std::move(dataset);
   state_->table = table;
   state_->folder = partition_path(table, provenance, kind);
-  state_->schema = arrow_schema(table, provenance);
+  state_->schema = arrow_schema(table, provenance, kDatasetLayout);
   state_->bounds = bounds;
 }
 PartWriter::PartWriter(PartWriter&&) noexcept = default;
@@ -142,7 +142,7 @@ PartWriter& PartWriter::operator=(PartWriter&&) noexcept = default;
 PartWriter::~PartWriter() = default;
 
 Result<std::int64_t> PartWriter::add(const StoredRun& run) {
-  HEBE_TRY(const auto rows, arrow_rows(state_->table, run));
+  HEBE_TRY(const auto rows, arrow_rows(state_->table, run, kDatasetLayout));
   HEBE_CHECK(state_->write(*rows));
   return rows->num_rows();
 }

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pathlib
 import shutil
 
 import duckdb
@@ -94,6 +95,28 @@ def test_units_are_in_the_files_and_in_the_manifest(frozen):
     manifest = json.loads((dataset / "manifest.json").read_text())
     (column,) = [c for c in manifest["tables"]["windows"]["columns"] if c["name"] == "energy_per_launch_j"]
     assert column["unit"] == "J" and column["type"] == "double"
+
+
+def test_features_of_qualified_arms_are_columns_and_null_for_others(frozen):
+    _, dataset = frozen
+    manifest = json.loads((dataset / "manifest.json").read_text())
+    assert manifest["layout"] == 2
+    rows = pyarrow.dataset.dataset(dataset / "mechanism", partitioning="hive").to_table()
+    types = {"qualification_record": "string", "point": "string", "variant": "string", "loads_sass": "int64", "stores_ttgir": "int64",
+             "occupancy_ratio": "double", "loaded_bytes": "int64", "counted_at": "string", "counted_programs": "int64"}
+    for name, kind in types.items():
+        assert str(rows.schema.field(name).type) == kind, name
+        assert rows.column(name).null_count == rows.num_rows == 4, name
+    assert rows.schema.field("loaded_bytes").metadata[b"unit"] == b"By"
+
+
+def test_a_dataset_from_before_layouts_verifies_and_is_read(tmp_path):
+    h = Hebe(tmp_path / "root", tmp_path / "tmp")
+    shutil.copytree(pathlib.Path(__file__).parents[1] / "data/datasets/layout-1", h.root)
+    (dataset,) = (h.root / "datasets").iterdir()
+    code, out = h.json("dataset-verify", dataset.name)
+    assert code == 0 and "rows: those of 1 of 1 runs recomputed" in out["passed"], out
+    assert "loads_sass" not in pyarrow.dataset.dataset(dataset / "mechanism", partitioning="hive").schema.names
 
 
 def test_taking_it_again_says_that_it_exists(frozen):
