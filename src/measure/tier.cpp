@@ -22,6 +22,8 @@ Tier confirmation() {
   t.settle_span = Seconds(20);
   t.settle_power = 0.006;
   t.settle_temperature = Celsius(1);
+  t.still_span = Seconds(30);
+  t.steady_span = Seconds(60);
   t.max_job_drift = Celsius(2);
   t.max_pair_drift = Celsius(1);
   t.min_coverage = 0.95;
@@ -48,30 +50,33 @@ Result<Tier> tier_named(std::string_view name) {
 }
 
 Json to_json(const Tier& t) {
-  return {{"name", t.name},
-          {"is_evidence", t.is_evidence},
-          {"min_pairs", t.min_pairs},
-          {"min_window_s", t.min_window.value()},
-          {"min_warm_up_s", t.min_warm_up.value()},
-          {"max_warm_up_s", t.max_warm_up.value()},
-          {"settle_span_s", t.settle_span.value()},
-          {"settle_power_ratio", t.settle_power},
-          {"settle_temperature_c", t.settle_temperature.value()},
-          {"max_job_drift_c", optional_number(t.max_job_drift)},
-          {"max_pair_drift_c", optional_number(t.max_pair_drift)},
-          {"min_coverage_ratio", t.min_coverage},
-          {"max_sample_gap_s", t.max_sample_gap.value()},
-          {"max_repeat_s", t.max_repeat.value()},
-          {"max_clock_change_ratio", t.max_clock_change},
-          {"meter_agreement_ratio", t.meter_agreement},
-          {"max_replay_cv_ratio", t.max_replay_cv},
-          {"max_energy_margin_percent", t.max_energy_margin},
-          {"max_latency_margin_percent", t.max_latency_margin},
-          {"max_failed_pairs_ratio", t.max_failed_pairs},
-          {"max_idle_s", t.max_idle.value()},
-          {"max_attempts", t.max_attempts},
-          {"order_alpha", t.order_alpha},
-          {"trend_alpha", t.trend_alpha}};
+  Json out{{"name", t.name},
+           {"is_evidence", t.is_evidence},
+           {"min_pairs", t.min_pairs},
+           {"min_window_s", t.min_window.value()},
+           {"min_warm_up_s", t.min_warm_up.value()},
+           {"max_warm_up_s", t.max_warm_up.value()},
+           {"settle_span_s", t.settle_span.value()},
+           {"settle_power_ratio", t.settle_power},
+           {"settle_temperature_c", t.settle_temperature.value()},
+           {"max_job_drift_c", optional_number(t.max_job_drift)},
+           {"max_pair_drift_c", optional_number(t.max_pair_drift)},
+           {"min_coverage_ratio", t.min_coverage},
+           {"max_sample_gap_s", t.max_sample_gap.value()},
+           {"max_repeat_s", t.max_repeat.value()},
+           {"max_clock_change_ratio", t.max_clock_change},
+           {"meter_agreement_ratio", t.meter_agreement},
+           {"max_replay_cv_ratio", t.max_replay_cv},
+           {"max_energy_margin_percent", t.max_energy_margin},
+           {"max_latency_margin_percent", t.max_latency_margin},
+           {"max_failed_pairs_ratio", t.max_failed_pairs},
+           {"max_idle_s", t.max_idle.value()},
+           {"max_attempts", t.max_attempts},
+           {"order_alpha", t.order_alpha},
+           {"trend_alpha", t.trend_alpha}};
+  if (t.still_span) out["still_span_s"] = t.still_span->value(); // older plans say neither
+  if (t.steady_span) out["steady_span_s"] = t.steady_span->value();
+  return out;
 }
 
 Result<Tier> tier_from(const Json& j) {
@@ -86,6 +91,8 @@ Result<Tier> tier_from(const Json& j) {
     t.settle_span = Seconds(j.at("settle_span_s"));
     t.settle_power = j.at("settle_power_ratio");
     t.settle_temperature = Celsius(j.at("settle_temperature_c"));
+    if (j.contains("still_span_s")) t.still_span = Seconds(j.at("still_span_s"));
+    if (j.contains("steady_span_s")) t.steady_span = Seconds(j.at("steady_span_s"));
     t.max_job_drift = optional_celsius(j.at("max_job_drift_c"));
     t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
     t.min_coverage = j.at("min_coverage_ratio");

@@ -18,6 +18,10 @@ struct Tier {
   Seconds settle_span{4};        ///< the stretch at the end of the warm-up that must be stable
   double settle_power = 0.01;    ///< relative range of block means of one arm within it
   Celsius settle_temperature{2}; ///< range within it
+  /// Where drift is judged over minutes, 20 s do not show it: an H200 that rose by 1 C in them rose
+  /// by 4 C in the job. Then its temperature (whole degrees) must have stood still for the first
+  /// span, or stayed within settle_temperature for the second. None: settle_span's range decides.
+  std::optional<Seconds> still_span{}, steady_span{};
   std::optional<Celsius> max_job_drift, max_pair_drift; ///< none: report only
   double min_coverage = 0.9; ///< samples found / samples expected from the measured period
   Seconds max_sample_gap{0.15};

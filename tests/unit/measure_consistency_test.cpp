@@ -142,5 +142,34 @@ TEST(HasSettled, needs_two_blocks_of_each_arm_within_the_span_and_the_ranges) {
                            confirmation)); // it judges temperature and has none
 }
 
+// An H200's warm-up of 30 s ended 1 C above its last 20 s; the job then rose by 4 C.
+TEST(HasSettled, of_evidence_needs_a_temperature_that_stands_still_or_stays_for_a_minute) {
+  const auto confirmation = tier_named("confirmation-v1").value();
+  const auto after = [&](const std::vector<std::pair<int, std::int64_t>>& stretches) {
+    std::vector<WarmUpBlock> blocks; // (seconds, degrees), a block a second
+    for (const auto& [seconds, degrees] : stretches)
+      for (int i = 0; i < seconds; ++i) {
+        const auto n = static_cast<std::int64_t>(blocks.size());
+        WarmUpBlock b{static_cast<int>(n % 2), n * 1'000'000'000, Seconds(1e-3), Watts(600),
+                      std::nullopt};
+        b.temperature_c = degrees;
+        blocks.push_back(b);
+      }
+    return has_settled(blocks, confirmation);
+  };
+  EXPECT_TRUE(after({{10, 40}, {31, 50}}));
+  EXPECT_FALSE(after({{10, 40}, {29, 50}})) << "not yet for 30 s";
+  EXPECT_FALSE(after({{10, 48}, {15, 49}, {15, 50}})) << "1 C in 20 s, and still rising";
+  EXPECT_FALSE(after({{20, 48}, {20, 49}, {20, 50}}));
+  EXPECT_TRUE(after({{10, 40}, {20, 49}, {20, 50}, {21, 49}})) << "flickers between two degrees";
+  EXPECT_FALSE(after({{20, 49}, {20, 50}, {5, 49}})) << "for a minute, not less";
+  auto before = confirmation; // as older plans have it
+  before.still_span.reset();
+  before.steady_span.reset();
+  EXPECT_EQ(to_json(before).contains("still_span_s"), false);
+  EXPECT_EQ(tier_from(to_json(before))->still_span, std::nullopt);
+  EXPECT_EQ(tier_from(to_json(confirmation))->still_span, Seconds(30));
+}
+
 } // namespace
 } // namespace hebe::measure

@@ -92,6 +92,8 @@ TEST(Plan, changing_anything_makes_another_plan) {
       {"tier settle span", [](Plan& p) { p.tier.settle_span = Seconds(2); }},
       {"tier settle power", [](Plan& p) { p.tier.settle_power = 0.5; }},
       {"tier settle temperature", [](Plan& p) { p.tier.settle_temperature = Celsius(5); }},
+      {"tier still span", [](Plan& p) { p.tier.still_span = Seconds(3); }},
+      {"tier steady span", [](Plan& p) { p.tier.steady_span = Seconds(3); }},
       {"tier job drift", [](Plan& p) { p.tier.max_job_drift = Celsius(2); }},
       {"tier pair drift", [](Plan& p) { p.tier.max_pair_drift = Celsius(1); }},
       {"tier coverage", [](Plan& p) { p.tier.min_coverage = 0.5; }},
