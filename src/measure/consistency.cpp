@@ -13,9 +13,17 @@ std::unexpected<Refusal> contradiction(std::string what) {
   return refuse(RefusalCode::analysis_mismatch, std::move(what), "restore the run from a copy");
 }
 
+// As the tier is, or as it was before it asked for a temperature that stands still.
+bool has_thresholds_of(const Tier& asked, Tier tier) {
+  if (to_json(asked) == to_json(tier)) return true;
+  tier.still_span.reset();
+  tier.steady_span.reset();
+  return to_json(asked) == to_json(tier);
+}
+
 Status plan_is_its_tiers(const Plan& plan) {
   const auto tier = tier_named(plan.tier.name);
-  if (!tier || to_json(*tier) != to_json(plan.tier))
+  if (!tier || !has_thresholds_of(plan.tier, *tier))
     return contradiction("the plan's thresholds are not those of tier \"" + plan.tier.name + "\"");
   auto again = plan;
   if (auto complete = complete_plan(again); !complete)

@@ -253,8 +253,15 @@ inline MadeStudy made_study() {
                                {"a", "baseline"},
                                {"b", b},
                                {"equal_bits", true}};
-    d.plan["subject"]["mechanism"] = mechanism_of("baseline");
-    if (d.plan.contains("subject_b")) d.plan["subject_b"]["mechanism"] = mechanism_of(b);
+    const auto is = [](Json& subject, const char* variant, char digit) {
+      const std::string digest(64, digit);
+      subject["mechanism"] = mechanism_of(variant);
+      subject["artifacts"] = {{"ttgir", digest}, {"ptx", digest}, {"cubin", digest}};
+    };
+    d.plan["subject"]["launch"] =
+        documents_of(study_contrast_parts()).plan.at("subject").at("launch");
+    is(d.plan["subject"], "baseline", 'a');
+    if (d.plan.contains("subject_b")) is(d.plan["subject_b"], b, 'b');
     return d;
   };
   static const std::vector<std::pair<std::string, Documents>> jobs = {
@@ -278,6 +285,11 @@ inline MadeStudy made_study() {
                    {{"job", "floor"}, {"role", "floor"}}}},
                  {"spec", Json::object()}},
                 jobs};
+  const auto& plan = out.of("primary").plan;
+  for (auto& point : out.record["points"]) {
+    point["baseline"]["launch"] = plan.at("subject").at("launch");
+    point["candidates"][0]["launch"] = plan.at("subject_b").at("launch");
+  }
   out.name_record();
   return out;
 }
