@@ -51,25 +51,25 @@ def test_usage_errors_exit_2_and_say_what_to_do(hebe, arguments, code, words):
     "fault, code, words",
     [
         ("foreign_process", "gpu_busy", ["4242", "someone-elses-training"]),
-        ("foreign_process@60", "gpu_busy", ["4242"]),
+        ("foreign_process@120", "gpu_busy", ["4242"]),
         ("mig", "mig_enabled", ["MIG"]),
         ("counter_frozen", "meter_frozen", ["energy counter stood at"]),
-        ("counter_frozen@60", "meter_frozen", ["counter_frozen"]),
+        ("counter_frozen@120", "meter_frozen", ["counter_frozen"]),
         ("counter_unsupported", "meter_unsupported", ["83", "Not Supported"]),
         ("samples_empty", "meter_empty", ["0 power samples"]),
-        ("samples_empty@60", "meter_empty", []),
-        ("samples_frozen@60", "meter_frozen", ["samples_frozen"]),
+        ("samples_empty@120", "meter_empty", []),
+        ("samples_frozen@120", "meter_frozen", ["samples_frozen"]),
         ("samples_implausible", "meter_implausible", []),
         ("samples_unsupported", "meter_unsupported", ["nvmlDeviceGetSamples"]),
         ("temperature_unsupported", "meter_unsupported", ["temperature"]),
         ("meter_lies", "meter_disagreement", []),
-        ("thermal_throttle@60", "throttled", ["thermal"]),
-        ("power_brake@60", "throttled", []),
-        ("ambient_rise@60", "not_stable", ["temperature"]),
-        ("latency_jitter@60", "gate_failed", ["replay_cv"]),
-        ("ecc_error@60", "device_error", ["ECC"]),
-        ("nvml_lost@60", "device_error", ["lost"]),
-        ("lease_removed@60", "lease_lost", []),
+        ("thermal_throttle@120", "throttled", ["thermal"]),
+        ("power_brake@120", "throttled", []),
+        ("ambient_rise@120", "not_stable", ["temperature"]),
+        ("latency_jitter@120", "gate_failed", ["replay_cv"]),
+        ("ecc_error@120", "device_error", ["ECC"]),
+        ("nvml_lost@120", "device_error", ["lost"]),
+        ("lease_removed@120", "lease_lost", []),
     ],
 )
 def test_an_unfit_environment_exits_3_and_records_nothing(hebe, fault, code, words):
@@ -82,7 +82,7 @@ def test_an_unfit_environment_exits_3_and_records_nothing(hebe, fault, code, wor
     assert hebe.runs() == [] and hebe.unsealed() == []
 
 
-@pytest.mark.parametrize("fault", ["samples_gap@60", "clock_jump@60", "counter_backwards@60", "counter_reset@60"])
+@pytest.mark.parametrize("fault", ["samples_gap@120", "clock_jump@120", "counter_backwards@120", "counter_reset@120"])
 def test_a_passing_fault_is_retried_and_every_attempt_is_stored_with_its_reason(hebe, fault):
     code, out = hebe.json(*CONFIRM, "--set", "n=4096", "--sim-fault", fault)
     assert code == 0 and len(out["analysis"]["pairs"]) == 12

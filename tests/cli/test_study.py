@@ -133,6 +133,19 @@ def test_a_simulated_smoke_study_never_qualifies(done):
     assert "tier" in failing and "provenance" in failing
 
 
+def test_a_simulated_confirmation_study_fails_by_its_provenance_alone(at):
+    code, out = study(at, tier="confirmation-v1", pairs=None, floor=None)
+    assert code == 0, out
+    analysis = out["analysis"]
+    assert analysis["label"] == "research" and not analysis["study_qualified"]
+    for condition in analysis["conditions"]:
+        if condition["holds"]:
+            continue
+        assert "simulated" in condition["evidence"] or condition["name"] == "one boot session", condition
+        assert "tier" not in condition["name"]
+    assert not any(c["qualified"] for c in analysis["contrasts"])
+
+
 def test_the_measured_cubins_are_the_qualified_ones(done):
     hebe, out = done
     point = json.loads(record_of(hebe).read_text())["points"][0]

@@ -200,3 +200,57 @@ def test_a_single_run_that_was_killed_is_not_there_or_whole_or_waits_to_be_seale
         shutil.rmtree(place.root)
     print(dict(ends))
     assert ends["sealed"] and ends["waiting"] and ends["none"]
+
+
+CASES = pathlib.Path(__file__).parents[1] / "data/qualify/row_kernels.py"
+
+
+@pytest.fixture(scope="module")
+def measured_study(tmp_path_factory):
+    """A study whose jobs are all sealed and that died before it was analysed; and its specification."""
+    place = Place(tmp_path_factory.mktemp("study"))
+    kernels, study = place.folder / "kernels.json", place.folder / "study.json"
+    kernels.write_text(json.dumps({
+        "schema": "hebe.qualification.spec/1", "name": "rows", "subject": {"case": f"{CASES}:case"}, "points": [{"name": "here"}],
+        "candidates": [{"name": "once", "passes": ["inline-single-trip-loops", {"pass": "reuse-loads", "arguments": ["x_ptr"]}, "remove-dead"]}],
+        "contrasts": [{"a": "baseline", "b": "once"}]}))
+    study.write_text(json.dumps({
+        "schema": "hebe.study.spec/1", "name": "rows-study", "qualification": "rows", "tier": "smoke-v1", "seed": 1,
+        "contrasts": [{"point": "here", "a": "baseline", "b": "once"}], "control": {"parameters": {"n": 65536}}}))
+    place.qualification = json.loads(place("qualify", str(kernels), "--device", "sim", "--json", check=0).stdout)["id"]
+    place.command = ["study", str(study), "--qualification", place.qualification, "--device", "sim"]
+    killed_somewhere(place(*place.command, at="finish: store a point analysis#1"), "finish")
+    assert len(place.runs()) == 4  # the calibration too
+    return place
+
+
+def test_killed_at_every_step_of_finishing_a_study_ends_as_the_same_study(measured_study, tmp_path):
+    whole = copy_of(measured_study, tmp_path / "whole")
+    done = whole("resume", "rows-study", "--device", "sim", "--json")
+    steps = whole.points()
+    assert json.loads(done.stdout)["study"] and {"finish: store the study", "study: write", "study: rename", "dataset: rename"} <= set(steps)
+    for number, at in enumerate(numbered(steps)):
+        place = copy_of(measured_study, tmp_path / str(number))
+        killed_somewhere(place("resume", "rows-study", "--device", "sim", at=at), at)
+        again = place("resume", "rows-study", "--device", "sim", "--json")
+        assert again.returncode == done.returncode, (at, again.stderr)
+        assert json.loads(again.stdout)["study"] == json.loads(done.stdout)["study"], at
+        assert len(list((place.root / "studies").glob("study_sha256_*"))) == 1, at
+        place("study", "--verify", "", check=0)
+        shutil.rmtree(place.root)
+    assert number >= 15
+
+
+def test_killed_in_a_job_of_a_study_it_goes_on_with_the_calibration_that_it_has(measured_study, tmp_path):
+    for number, at in enumerate(["run: measured#1", "run: captured#2", "plan: rename#1", "run: begin a job#3"]):
+        place = Place(tmp_path / str(number))
+        shutil.copytree(measured_study.root / "qualifications", place.root / "qualifications")
+        shutil.copytree(measured_study.root / "artifacts", place.root / "artifacts")
+        killed_somewhere(place(*measured_study.command, at=at), at)
+        if at.startswith("plan"):  # nothing was frozen: it begins anew
+            place(*measured_study.command)
+        else:
+            place("resume", "rows-study", "--device", "sim")
+        assert len(list((place.root / "studies").glob("study_sha256_*"))) == 1, at
+        place("study", "--verify", "", check=0)
+        shutil.rmtree(place.root)
