@@ -127,6 +127,8 @@ Json platform_json(const StudyRuns& s) {
   std::set<Json> leases;
   for (const auto& j : s.jobs) leases.insert(fact_value(j.run, "run.lease"));
   return {{"board", fact_value(run, "device.name")},
+          {"device_uuid", fact_value(run, "device.uuid")},
+          {"boot_id", fact_value(run, "host.boot_id")},
           {"driver", fact_value(run, "board.driver")},
           {"hebe", text(version) + " (" + text(git) + ")"},
           {"leases", leases.contains(Json()) ? Json(nullptr) : Json(leases.size())}};

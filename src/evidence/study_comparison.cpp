@@ -94,8 +94,8 @@ Json notes_json(const std::vector<ComparedStudy>& studies) {
     tiers.insert(s.tier);
     if (s.label != "research") notes.push_back(fmt::format("{} is {}", s.given, s.label));
     if (!s.qualified) notes.push_back(fmt::format("{} is not qualified", s.given));
-    boots = boots && s.platform.contains("boot_id");
-    boards = boards && s.platform.contains("device_uuid");
+    boots = boots && !s.platform.value("boot_id", Json()).is_null();
+    boards = boards && !s.platform.value("device_uuid", Json()).is_null();
   }
   if (tiers.size() > 1)
     notes.push_back(fmt::format("the tiers differ: {}", fmt::join(tiers, ", ")));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <string_view>
 #include <vector>
 
 namespace hebe::report {
@@ -29,13 +30,17 @@ std::string row(const char* name, const std::string& value) {
 // Members beyond those of the format are shown as they are: a later version's say something too.
 std::string platform_rows(const Json& platform) {
   std::string out;
-  for (const auto& [name, title] : {std::pair("board", "board"), std::pair("driver", "driver"),
-                                    std::pair("hebe", "Hebe"), std::pair("leases", "leases")})
+  std::set<std::string_view> told;
+  for (const auto& [name, title] :
+       {std::pair("board", "board"), std::pair("device_uuid", "board's UUID"),
+        std::pair("boot_id", "boot session"), std::pair("driver", "driver"),
+        std::pair("hebe", "Hebe"), std::pair("leases", "leases")}) {
     out += row(title, shown(member(platform, {name})));
+    told.insert(name);
+  }
   if (platform.is_object())
     for (const auto& [name, value] : platform.items())
-      if (name != "board" && name != "driver" && name != "hebe" && name != "leases")
-        out += row(escaped(name).c_str(), shown(value));
+      if (!told.contains(name)) out += row(escaped(name).c_str(), shown(value));
   return out;
 }
 

@@ -96,6 +96,8 @@ TEST(StudyAnalysis, it_says_what_its_runs_say) {
   EXPECT_EQ(s.at("floor").at("case"), "vector_add");
   EXPECT_EQ(s.at("platform").at("board"), "Hebe simulated GPU (H200-like)");
   EXPECT_TRUE(s.at("platform").at("leases").is_null());
+  EXPECT_EQ(measured().at("platform").at("boot_id"), "host.boot_id as it is");
+  EXPECT_EQ(measured().at("platform").at("device_uuid"), "device.uuid as it is");
   EXPECT_EQ(measured().at("platform").at("leases"), 1);
 }
 
