@@ -12,9 +12,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace hebe::campaign {
 namespace {
+
+constexpr const char *kPage = "page.html", *kPicture = "effects.svg";
 
 Json run_row(const Json& part) {
   return {{"job", part.at("job")}, {"run_id", part.at("run_id")}, {"seal", part.at("seal")}};
@@ -34,7 +37,7 @@ public:
   StudyVerification(const evidence::DataRoot& root, const evidence::SealedStudy& study)
       : root_(root), study_(study) {}
 
-  std::vector<StudyPart> parts() {
+  StudyReport parts() {
     auto& whole = part("study " + study_.id);
     whole.directory = study_.directory;
     whole.passed = {"name, schema and files"};
@@ -45,7 +48,7 @@ public:
       one_run("calibration", study_.json.at("calibration"));
     analysis();
     dataset();
-    return std::move(parts_);
+    return {std::move(parts_), complete_};
   }
 
 private:
@@ -53,21 +56,24 @@ private:
     parts_.push_back({std::move(what), {}});
     return parts_.back().report;
   }
+  // What is not here cannot be looked at, and then nothing can be said of the whole.
+  void missing(evidence::VerifyReport& report, const std::string& what) {
+    report.not_checked.push_back(what + ": not in this data root");
+    complete_ = false;
+  }
   static void take(evidence::VerifyReport& into, Result<evidence::VerifyReport> report) {
     if (report)
       into = std::move(*report);
-    else if (report.error().code == RefusalCode::not_found)
-      into.not_checked.push_back(report.error().what + ": " + report.error().where);
     else
       into.problems.push_back(std::move(report).error());
   }
 
-  void campaign(evidence::VerifyReport& whole) const {
+  void campaign(evidence::VerifyReport& whole) {
     const auto id = study_.json.at("campaign").get<std::string>();
     const auto frozen = load_campaign(root_, id);
     if (!frozen) {
       if (frozen.error().code == RefusalCode::not_found)
-        whole.not_checked.push_back("campaign " + id + ": not in this data root");
+        missing(whole, "campaign " + id);
       else
         whole.problems.push_back(frozen.error());
       return;
@@ -91,10 +97,7 @@ private:
     auto& report = part("qualification " + id);
     const auto file = kernel_qualifications(root_) / (id + ".json");
     std::error_code ec;
-    if (!std::filesystem::exists(file, ec)) {
-      report.not_checked.push_back("not in this data root");
-      return;
-    }
+    if (!std::filesystem::exists(file, ec)) return missing(report, "the record");
     const auto stored = evidence::load_record(file, kKernelQualification);
     if (!stored)
       report.problems.push_back(stored.error());
@@ -106,10 +109,7 @@ private:
     const auto id = run.at("run_id").get<std::string>();
     auto& report = part(what + " " + id);
     const auto place = evidence::place_of_run(root_, id);
-    if (!place) {
-      report.not_checked.push_back("not in this data root");
-      return;
-    }
+    if (!place) return missing(report, "the run");
     take(report, evidence::verify_run(*place));
     if (report.seal != run.at("seal"))
       report.problems.push_back({RefusalCode::digest_mismatch,
@@ -123,9 +123,13 @@ private:
   void analysis() {
     const auto id = study_.json.at("analysis").get<std::string>();
     auto& report = part("analysis " + id);
+    std::error_code ec;
+    if (!std::filesystem::is_directory(root_.analyses() / id, ec))
+      return missing(report, "the analysis");
     take(report, evidence::verify_analysis(root_, id));
     const auto stored = evidence::load_analysis(root_, id);
     if (!stored) return;
+    pages(report, *stored);
     const auto says = [&](const char* member, const Json& found) {
       if (study_.json.at(member) != found)
         report.problems.push_back({RefusalCode::analysis_mismatch,
@@ -139,28 +143,60 @@ private:
     says("verdict", stored->at("verdict"));
     says("provenance", stored->at("provenance"));
     says("runs", run_rows(*stored));
+    says("name", stored->at("study").at("name"));
     says("campaign", stored->at("campaign"));
     says("qualification", stored->at("study").at("qualification"));
     says("calibration", stored->at("study").at("calibration"));
   }
 
+  // A page is drawn from the analysis; another version of Hebe may draw it otherwise.
+  void pages(evidence::VerifyReport& report, const Json& analysis) const {
+    const std::pair<const char*, std::string> made[] = {{kPage, report::study_page(analysis)},
+                                                        {kPicture, report::study_svg(analysis)}};
+    for (const auto& [name, text] : made) {
+      const auto stored = read_file(study_.directory / name);
+      if (!stored)
+        report.problems.push_back(stored.error());
+      else if (*stored != text)
+        report.not_checked.push_back(std::string(name) +
+                                     ": not as this version of Hebe draws it from the analysis");
+      else
+        report.passed.push_back(std::string(name) + ": drawn again from the analysis, the same");
+    }
+  }
+
   void dataset() {
     const auto id = study_.json.at("dataset").get<std::string>();
     auto& report = part("dataset " + id);
+    const auto folder = root_.datasets() / id;
     std::error_code ec;
-    if (!std::filesystem::is_directory(root_.datasets() / id, ec)) {
-      report.not_checked.push_back("not in this data root");
-      return;
-    }
-    take(report, evidence::verify_dataset(root_, root_.datasets() / id, {}));
+    if (!std::filesystem::is_directory(folder, ec)) return missing(report, "the dataset");
+    take(report, evidence::verify_dataset(root_, folder, {}));
+    const auto text = read_file(folder / "manifest.json");
+    const auto manifest = text ? parse_json(*text, folder.string()) : Result<Json>(Json());
+    std::set<std::string> in_study, in_dataset;
+    for (const auto& run : study_.json.at("runs")) in_study.insert(run.at("seal"));
+    if (manifest && manifest->is_object())
+      for (const auto& run : manifest->at("runs")) in_dataset.insert(run.at("seal"));
+    if (in_study != in_dataset)
+      report.problems.push_back({RefusalCode::analysis_mismatch,
+                                 "its runs are not those of the study",
+                                 (folder / "manifest.json").string(),
+                                 {},
+                                 {}});
   }
 
   const evidence::DataRoot& root_;
   const evidence::SealedStudy& study_;
-  std::vector<StudyPart> parts_;
+  std::deque<StudyPart> parts_; ///< each stays where it is
+  bool complete_ = true;
 };
 
 } // namespace
+
+bool StudyReport::valid() const {
+  return std::ranges::all_of(parts, [](const StudyPart& p) { return p.report.valid(); });
+}
 
 Result<FinishedStudy> finish_study(const evidence::DataRoot& root, const FrozenCampaign& campaign,
                                    const std::string& analysis_id) {
@@ -184,14 +220,14 @@ Result<FinishedStudy> finish_study(const evidence::DataRoot& root, const FrozenC
              {"provenance", a.at("provenance")},
              {"study_qualified", a.at("study_qualified")},
              {"verdict", a.at("verdict")}};
-  HEBE_TRY(out.sealed, evidence::seal_study(root, std::move(study),
-                                            {{"page.html", report::study_page(a)},
-                                             {"effects.svg", report::study_svg(a)}}));
+  HEBE_TRY(out.sealed, evidence::seal_study(
+                           root, std::move(study),
+                           {{kPage, report::study_page(a)}, {kPicture, report::study_svg(a)}}));
   return out;
 }
 
-Result<std::vector<StudyPart>> verify_study(const evidence::DataRoot& root,
-                                            const evidence::SealedStudy& study) {
+Result<StudyReport> verify_study(const evidence::DataRoot& root,
+                                 const evidence::SealedStudy& study) {
   try {
     return StudyVerification(root, study).parts();
   } catch (const Json::exception& e) {

@@ -7,6 +7,8 @@
 #include "evidence/sealed_study.hpp"
 #include "evidence/verify.hpp"
 
+#include <deque>
+
 namespace hebe::campaign {
 
 struct FinishedStudy {
@@ -24,10 +26,15 @@ struct StudyPart {
   std::string what; ///< "run …", "analysis …", "qualification …"
   evidence::VerifyReport report;
 };
+struct StudyReport {
+  std::deque<StudyPart> parts;
+  bool complete = true; ///< false: something that the study is made of is not in the data root
+  [[nodiscard]] bool valid() const;
+};
 /// Everything again: qualification and its rewrites, campaign, each run from its samples, the
 /// calibration, the aggregate analysis from the runs, the dataset's rows. Parts that are not in the
-/// data root are named as not checked.
-[[nodiscard]] Result<std::vector<StudyPart>> verify_study(const evidence::DataRoot& root,
-                                                          const evidence::SealedStudy& study);
+/// data root are named as not checked, and without them the study is not verified.
+[[nodiscard]] Result<StudyReport> verify_study(const evidence::DataRoot& root,
+                                               const evidence::SealedStudy& study);
 
 } // namespace hebe::campaign

@@ -97,10 +97,14 @@ Status CasePreparer::start_worker() {
   return {};
 }
 
-Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
+Result<kernel::CompiledCase> CasePreparer::compile(const kernel::CaseRequest& subject) {
   HEBE_CHECK(start_worker());
   const kernel::ArtifactStore store(where_.data_root);
-  HEBE_TRY(auto compiled, kernel::compile_case(*worker_, store, subject, where_.cache / "triton"));
+  return kernel::compile_case(*worker_, store, subject, where_.cache / "triton");
+}
+
+Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
+  HEBE_TRY(auto compiled, compile(subject));
   return with_oracle(std::move(compiled));
 }
 

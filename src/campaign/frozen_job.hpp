@@ -64,6 +64,8 @@ class CasePreparer {
 public:
   explicit CasePreparer(Preparation where) : where_(std::move(where)) {}
   [[nodiscard]] Result<PreparedCase> prepare(const kernel::CaseRequest& subject);
+  /// Neither inputs nor oracle are made.
+  [[nodiscard]] Result<kernel::CompiledCase> compile(const kernel::CaseRequest& subject);
   /// Both arms of a job, for a GPU of this compute capability.
   [[nodiscard]] Result<PreparedArms> prepare_arms(const JobSpec& job, int arch);
   /// The same launch with other code. It has the base's inputs and oracle.

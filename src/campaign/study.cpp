@@ -1,6 +1,7 @@
 #include "campaign/study.hpp"
 
 #include "campaign/positive_control.hpp"
+#include "campaign/scratch_folder.hpp"
 
 #include <fmt/format.h>
 
@@ -18,6 +19,17 @@ JobSpec floor_job(const JobSpec& protocol) {
   job.window = Seconds(protocol.tier.is_evidence ? 1 : job.tier.min_window.value());
   job.warm_up = Seconds(protocol.tier.is_evidence ? 5 : job.tier.min_warm_up.value());
   return job;
+}
+
+Status declares_traffic(const kernel::LaunchSpec& launch, const char* what) {
+  if (!launch.has_reference)
+    return refuse(RefusalCode::bad_spec,
+                  fmt::format("{}: case \"{}\" has no reference", what, launch.name),
+                  "give the case a reference: an unchecked kernel is not measured");
+  if (launch.work && launch.work->read.count + launch.work->written.count > 0) return {};
+  return refuse(RefusalCode::bad_spec,
+                fmt::format("{}: case \"{}\" declares no traffic", what, launch.name),
+                "give the case its work: bytes read and written");
 }
 
 class Study {
@@ -56,9 +68,38 @@ public:
     return {};
   }
 
+  // Control and floor are compiled before the board is used: what is wrong with them must not be
+  // found when minutes have been measured.
+  Status look_at_other_cases() const {
+    HEBE_TRY(const auto scratch, ScratchFolder::make(request_.job.scratch));
+    CasePreparer preparer(
+        {request_.job.worker, root_.path(), root_.cache(), scratch.path(), memory_});
+    const auto compiled = [&](kernel::CaseRequest subject) {
+      subject.arch = target_.arch;
+      return preparer.compile(subject);
+    };
+    if (control_)
+      for (const auto* subject : {&control_->subject, &*control_->subject_b}) {
+        HEBE_TRY(const auto made, compiled(*subject));
+        HEBE_CHECK(declares_traffic(made.launch, "control"));
+      }
+    if (spec_.floor) {
+      HEBE_TRY(const auto made, compiled(*spec_.floor));
+      HEBE_CHECK(declares_traffic(made.launch, "floor"));
+      if (made.launch.work->read.count != made.launch.work->written.count)
+        return refuse(RefusalCode::bad_spec,
+                      fmt::format("floor: case \"{}\" reads {} bytes and writes {}: it is no copy",
+                                  made.launch.name, made.launch.work->read.count,
+                                  made.launch.work->written.count),
+                      "name a case that writes what it reads, e.g. traffic-control at fraction 0");
+    }
+    return {};
+  }
+
   Result<StudyOutcome> run() {
     HEBE_CHECK(look_at_everything());
     HEBE_CHECK(look_at_board());
+    HEBE_CHECK(look_at_other_cases());
     StudyOutcome out;
     if (request_.dry_run) {
       out.estimated = estimated();
@@ -167,6 +208,15 @@ private:
       job.subject = *spec_.floor;
       add({"floor", std::move(job), {}, {}}, "floor");
     }
+    auto asked = spec_.json; // as it was overridden
+    const auto& p = spec_.protocol;
+    asked.update({{"tier", p.tier.name},
+                  {"pairs", p.pairs},
+                  {"window_s", p.window.value()},
+                  {"warm_up_s", p.warm_up.value()},
+                  {"energy_margin_percent", p.margins.energy_percent},
+                  {"latency_margin_percent", p.margins.latency_percent}});
+    if (p.seed) asked["seed"] = std::to_string(*p.seed);
     Json calibration = nullptr;
     if (calibration_)
       calibration = {{"run_id", calibration_->run.run_id}, {"seal", calibration_->run.seal}};
@@ -177,7 +227,7 @@ private:
                   {"qualification_name", arms_->name()},
                   {"calibration", calibration},
                   {"jobs", roles},
-                  {"spec", spec_.json}};
+                  {"spec", asked}};
     return out;
   }
 
@@ -233,17 +283,20 @@ Result<FrozenCampaign> pending_study(const evidence::DataRoot& root, const std::
   std::error_code ec;
   for (const auto& directory : campaign_directories(root)) {
     if (!directory.filename().string().starts_with(study + "-")) continue;
-    HEBE_TRY(auto campaign, load_campaign(root, directory.filename().string()));
+    auto loaded = load_campaign(root, directory.filename().string());
+    if (!loaded) continue; // damaged, or somebody else's: `queue-status` names it
+    auto& campaign = *loaded;
     if (campaign.name != study || campaign.design.is_null()) continue;
-    HEBE_TRY(const auto state, Journal::glance(campaign));
-    if (state.pending() == 0) continue;
+    const auto state = Journal::glance(campaign);
+    // All sealed and not analysed: its process died before the end.
+    if (!state || (state->pending() == 0 && !state->study.empty())) continue;
     const auto frozen = std::filesystem::last_write_time(directory / "plan.json", ec);
     if (newest && frozen <= when) continue;
     when = frozen;
-    newest = std::move(campaign);
+    newest = std::move(*loaded);
   }
   if (newest) return std::move(*newest);
-  return refuse(RefusalCode::not_found, "no study \"" + study + "\" has pending jobs here",
+  return refuse(RefusalCode::not_found, "no study \"" + study + "\" is unfinished here",
                 "begin one with `hebe study`, or see `hebe queue-status`",
                 root.campaigns().string());
 }

@@ -38,7 +38,7 @@ struct StudyOutcome {
                                               const StudyRequest& request,
                                               const JobCallbacks& callbacks);
 
-/// The newest campaign frozen for this study of which jobs are pending; not_found.
+/// The newest campaign frozen for this study that is not finished; not_found.
 [[nodiscard]] Result<FrozenCampaign> pending_study(const evidence::DataRoot& root,
                                                    const std::string& study);
 

@@ -25,6 +25,13 @@ std::string slug(std::string_view text) {
   return out;
 }
 
+// As hebe.campaign.plan/1 has it: it is the name of a file.
+bool is_job_id(std::string_view id) {
+  constexpr std::size_t kLongest = 81;
+  return !id.empty() && id.size() <= kLongest && id.front() != '.' && id.front() != '_' &&
+         id.front() != '-';
+}
+
 Result<JobSpec> protocol_from(const Json& j) {
   JobSpec job;
   HEBE_TRY(job.tier, measure::tier_named(j.value("tier", "confirmation-v1")));
@@ -93,12 +100,27 @@ Result<StudySpec> read_study_spec(const fs::path& file, const CaseResolver& reso
                       {},
                       "a contrast is of two kernels; the A/A job is made by itself",
                       {}});
-    if (!ids.insert(job_id_of(out, i)).second)
+    const auto same = [&](const QualifiedContrast& before) {
+      return before.point == c.point &&
+             ((before.a == c.a && before.b == c.b) || (before.a == c.b && before.b == c.a));
+    };
+    if (std::any_of(out.contrasts.begin(), out.contrasts.begin() + static_cast<std::ptrdiff_t>(i),
+                    same))
       return in_file({RefusalCode::bad_spec,
-                      fmt::format("contrasts[{}]: \"{}\" against \"{}\" at {} is there before", i,
-                                  c.b, c.a, c.point),
+                      fmt::format("contrasts[{}]: \"{}\" and \"{}\" at {} are there before", i, c.a,
+                                  c.b, c.point),
                       {},
-                      "list every contrast once",
+                      "list every contrast once, in one direction",
+                      {}});
+    const auto id = job_id_of(out, i);
+    if (!is_job_id(id) || !ids.insert(id).second)
+      return in_file({RefusalCode::bad_spec,
+                      fmt::format("contrasts[{}]: its job would be called \"{}\", which {}", i, id,
+                                  is_job_id(id) ? "another job is"
+                                                : "is no name of at most 81 letters, digits, dots, "
+                                                  "dashes and underscores"),
+                      {},
+                      "qualify under shorter or plainer names of points and candidates",
                       {}});
   }
   if (json.contains("control")) {

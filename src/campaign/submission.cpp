@@ -36,6 +36,19 @@ std::unexpected<Refusal> submitter_at_work(const FrozenCampaign& campaign) {
                 campaign.directory.string());
 }
 
+// What a study is analysed with: it must be there before minutes are measured.
+Result<evidence::StoredRecord> qualification_of(const evidence::DataRoot& root,
+                                                const FrozenCampaign& campaign) {
+  const auto id = campaign.design.at("qualification").get<std::string>();
+  const auto file = kernel_qualifications(root) / (id + ".json");
+  std::error_code ec;
+  if (!std::filesystem::exists(file, ec))
+    return refuse(RefusalCode::not_found,
+                  "the qualification that the study was frozen from is gone",
+                  "restore it from a copy", file.string());
+  return evidence::load_record(file, kKernelQualification);
+}
+
 class Submitter {
 public:
   Submitter(const evidence::DataRoot& root, const FrozenCampaign& campaign,
@@ -47,6 +60,7 @@ public:
   Result<SubmitOutcome> run() {
     HEBE_CHECK(may_submit());
     HEBE_CHECK(check_integrity(root_, campaign_, journal_.state()));
+    if (!campaign_.design.is_null()) HEBE_CHECK(qualification_of(root_, campaign_));
     if (request_.accept_clock) HEBE_CHECK(write_down(Json::array()));
     HEBE_CHECK(Reconciler{root_, campaign_, journal_, locks_, request_.work.sealer,
                           request_.work.ingest, callbacks_}
@@ -196,7 +210,11 @@ Result<std::string> finish_campaign(const evidence::DataRoot& root, const Frozen
   const auto& state = journal.state();
   if (state.pending() > 0) return std::string();
   // Made again where it was lost: it is a function of the runs.
-  if (!state.analysis.empty() && evidence::load_analysis(root, state.analysis))
+  const auto whole_as_stored = [&](const std::string& id) {
+    return !id.empty() && evidence::load_analysis(root, id).has_value();
+  };
+  if (whole_as_stored(state.analysis) && (!campaign.ladder || whole_as_stored(state.ladder)) &&
+      (campaign.design.is_null() || whole_as_stored(state.study)))
     return state.analysis;
   std::vector<evidence::CampaignJob> jobs;
   for (std::size_t i = 0; i < campaign.jobs.size(); ++i) {
@@ -206,9 +224,9 @@ Result<std::string> finish_campaign(const evidence::DataRoot& root, const Frozen
     HEBE_CHECK(evidence::store_analysis(root, point));
     jobs.push_back({campaign.jobs[i].id, run, {}});
   }
-  HEBE_TRY(const auto whole, evidence::campaign_analysis(campaign.id, jobs));
+  HEBE_TRY(const auto whole_campaign, evidence::campaign_analysis(campaign.id, jobs));
   crash_point("finish: store the campaign analysis");
-  HEBE_TRY(const auto stored, evidence::store_analysis(root, whole));
+  HEBE_TRY(const auto stored, evidence::store_analysis(root, whole_campaign));
   Json event{{"event", "finished"}, {"analysis", stored.id}};
   if (campaign.ladder) {
     std::vector<std::pair<std::string, std::filesystem::path>> steps;
@@ -221,10 +239,7 @@ Result<std::string> finish_campaign(const evidence::DataRoot& root, const Frozen
   if (!campaign.design.is_null()) {
     std::vector<std::pair<std::string, std::filesystem::path>> runs;
     for (const auto& job : jobs) runs.emplace_back(job.job_id, *job.run);
-    const auto record = campaign.design.at("qualification").get<std::string>();
-    HEBE_TRY(const auto qualification,
-             evidence::load_record(kernel_qualifications(root) / (record + ".json"),
-                                   kKernelQualification));
+    HEBE_TRY(const auto qualification, qualification_of(root, campaign));
     HEBE_TRY(const auto study,
              evidence::study_analysis(campaign.id, campaign.design, qualification.json, runs));
     crash_point("finish: store the study");

@@ -104,10 +104,9 @@ int verify_study(const Context& c, const std::string& name) {
   if (!sealed) return c.refused(sealed.error());
   const auto parts = campaign::verify_study(root, *sealed);
   if (!parts) return c.refused(parts.error());
-  bool valid = true;
+  const bool valid = parts->valid();
   Json rows = Json::array();
-  for (const auto& [what, report] : *parts) {
-    valid = valid && report.valid();
+  for (const auto& [what, report] : parts->parts) {
     if (c.json) {
       Json problems = Json::array();
       for (const auto& p : report.problems) problems.push_back(refusal_json(p));
@@ -128,11 +127,17 @@ int verify_study(const Context& c, const std::string& name) {
     c.print_json({{"study", sealed->id},
                   {"directory", sealed->directory.string()},
                   {"valid", valid},
-                  {"study_qualified", sealed->json.at("study_qualified")},
+                  {"complete", parts->complete},
+                  {"study_qualified",
+                   valid && parts->complete ? sealed->json.at("study_qualified") : Json(nullptr)},
                   {"parts", rows}});
   else
-    c.print(valid ? "verified" : "NOT what was sealed");
-  return static_cast<int>(valid ? ExitCode::done : ExitCode::bad_data);
+    c.print(!valid            ? "NOT what was sealed"
+            : parts->complete ? "verified"
+                              : "incomplete: what is not here was not checked, and nothing is "
+                                "said of the whole");
+  if (!valid) return static_cast<int>(ExitCode::bad_data);
+  return static_cast<int>(parts->complete ? ExitCode::done : ExitCode::inconclusive);
 }
 
 } // namespace hebe::cli

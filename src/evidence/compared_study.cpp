@@ -1,6 +1,7 @@
 #include "evidence/compared_study.hpp"
 
 #include "core/files.hpp"
+#include "core/schema.hpp"
 #include "evidence/analysis_store.hpp"
 #include "measure/intervals.hpp"
 
@@ -137,6 +138,7 @@ Result<ComparedStudy> study_at(fs::path file, const std::string& given) {
   if (folder.starts_with(kAnalysisPrefix) && folder != std::string(kAnalysisPrefix) + study->id)
     return refuse(RefusalCode::digest_mismatch, "its content id is " + study->id,
                   "restore the analysis from a copy", file.string());
+  HEBE_CHECK(check_schema(json, "hebe.analysis.study/1", file.string()));
   return study;
 }
 
