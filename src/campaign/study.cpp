@@ -216,7 +216,7 @@ private:
                   {"warm_up_s", p.warm_up.value()},
                   {"energy_margin_percent", p.margins.energy_percent},
                   {"latency_margin_percent", p.margins.latency_percent}});
-    if (p.seed) asked["seed"] = std::to_string(*p.seed);
+    if (p.seed) asked["seed"] = *p.seed;
     Json calibration = nullptr;
     if (calibration_)
       calibration = {{"run_id", calibration_->run.run_id}, {"seal", calibration_->run.seal}};
