@@ -95,10 +95,10 @@ private:
   void qualification() {
     const auto id = study_.json.at("qualification").get<std::string>();
     auto& report = part("qualification " + id);
-    const auto file = kernel_qualifications(root_) / (id + ".json");
+    const auto file = evidence::kernel_qualification_file(root_, id);
     std::error_code ec;
     if (!std::filesystem::exists(file, ec)) return missing(report, "the record");
-    const auto stored = evidence::load_record(file, kKernelQualification);
+    const auto stored = evidence::load_record(file, evidence::kKernelQualification);
     if (!stored)
       report.problems.push_back(stored.error());
     else

@@ -12,23 +12,20 @@
 namespace hebe::campaign {
 namespace fs = std::filesystem;
 
-fs::path kernel_qualifications(const evidence::DataRoot& root) {
-  return root.path() / "qualifications" / "kernel";
-}
-
 Result<QualifiedArms> QualifiedArms::open(const evidence::DataRoot& root, const std::string& name,
                                           CaseLookup find_case) {
   if (name.empty()) { // the newest would be a choice that nobody made
     std::string known;
-    for (const auto& id : evidence::record_ids(kernel_qualifications(root)))
+    for (const auto& id : evidence::record_ids(evidence::kernel_qualifications(root)))
       known += (known.empty() ? "" : ", ") + id.substr(0, 12);
     return refuse(RefusalCode::bad_argument, "no qualification was named",
                   known.empty() ? std::string("make one with `hebe qualify`")
                                 : "give its file, or part of its id; here are: " + known,
                   "--qualification");
   }
-  HEBE_TRY(auto stored, evidence::find_record(kernel_qualifications(root), kKernelQualification,
-                                              name, "hebe qualify"));
+  HEBE_TRY(auto stored,
+           evidence::find_record(evidence::kernel_qualifications(root),
+                                 evidence::kKernelQualification, name, "hebe qualify"));
   const auto where = stored.file.string();
   HEBE_CHECK(qualify::label_free(stored.json, where));
   if (stored.json.at("qualified") != true)
@@ -162,7 +159,7 @@ Result<PreparedArms> QualifiedArms::prepared(CasePreparer& preparer, const Quali
 
 Status QualifiedArms::keep(const evidence::DataRoot& root) const {
   HEBE_TRY(const auto kept,
-           evidence::store_record(root, kernel_qualifications(root), stored_.json));
+           evidence::store_record(root, evidence::kernel_qualifications(root), stored_.json));
   return {};
 }
 

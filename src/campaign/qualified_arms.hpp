@@ -5,6 +5,7 @@
 
 #include "campaign/frozen_job.hpp"
 #include "evidence/content_record.hpp"
+#include "evidence/qualified_arms.hpp"
 
 #include <functional>
 #include <map>
@@ -59,9 +60,5 @@ private:
   CaseLookup find_case_;
   std::map<std::string, PreparedCase> oracles_; ///< by oracle_key
 };
-
-/// qualifications/kernel of a data root.
-[[nodiscard]] std::filesystem::path kernel_qualifications(const evidence::DataRoot& root);
-inline constexpr const char* kKernelQualification = "hebe.qualification.kernel/1";
 
 } // namespace hebe::campaign

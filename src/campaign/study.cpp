@@ -216,7 +216,9 @@ private:
                   {"warm_up_s", p.warm_up.value()},
                   {"energy_margin_percent", p.margins.energy_percent},
                   {"latency_margin_percent", p.margins.latency_percent}});
-    if (p.seed) asked["seed"] = *p.seed;
+    constexpr std::uint64_t kLargestNumber = 1ULL << 53; // of JSON
+    if (p.seed)
+      asked["seed"] = *p.seed <= kLargestNumber ? Json(*p.seed) : Json(std::to_string(*p.seed));
     Json calibration = nullptr;
     if (calibration_)
       calibration = {{"run_id", calibration_->run.run_id}, {"seal", calibration_->run.seal}};

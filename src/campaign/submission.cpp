@@ -40,13 +40,13 @@ std::unexpected<Refusal> submitter_at_work(const FrozenCampaign& campaign) {
 Result<evidence::StoredRecord> qualification_of(const evidence::DataRoot& root,
                                                 const FrozenCampaign& campaign) {
   const auto id = campaign.design.at("qualification").get<std::string>();
-  const auto file = kernel_qualifications(root) / (id + ".json");
+  const auto file = evidence::kernel_qualification_file(root, id);
   std::error_code ec;
   if (!std::filesystem::exists(file, ec))
     return refuse(RefusalCode::not_found,
                   "the qualification that the study was frozen from is gone",
                   "restore it from a copy", file.string());
-  return evidence::load_record(file, kKernelQualification);
+  return evidence::load_record(file, evidence::kKernelQualification);
 }
 
 class Submitter {

@@ -81,6 +81,21 @@ Result<campaign::SubmitRequest> local_submission(const Context& c, ProgressBar& 
   return r;
 }
 
+int tell_pending(const Context& c, const campaign::FrozenCampaign& campaign,
+                 const campaign::SubmitOutcome& o, const char* what) {
+  if (c.json)
+    c.print_json({{"campaign", campaign.id},
+                  {"pending", o.state.pending()},
+                  {"sealed_now", o.work.sealed_now},
+                  {what, nullptr}});
+  else
+    c.print(fmt::format("{} {}: {} of {} jobs sealed\nnext: hebe resume {}", what, campaign.id,
+                        o.state.count(campaign::JobState::sealed), o.state.jobs.size(),
+                        campaign.id));
+  return static_cast<int>(o.work.refusals.empty() ? ExitCode::unfit_environment
+                                                  : exit_code_of(o.work.refusals.back().code));
+}
+
 campaign::JobCallbacks callbacks_of(ProgressBar& bar) {
   return {[] { return interrupted(); },
           [&bar](const measure::Progress& p) { bar.show(p); },

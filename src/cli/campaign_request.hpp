@@ -19,6 +19,9 @@ namespace hebe::cli {
 /// that are part of its plans are left out.
 [[nodiscard]] Result<campaign::SubmitRequest> local_submission(const Context& context,
                                                                ProgressBar& bar, bool redact);
+/// Of a campaign with pending jobs, which is a `what` ("study", "ladder"); returns the exit code.
+[[nodiscard]] int tell_pending(const Context& context, const campaign::FrozenCampaign& campaign,
+                               const campaign::SubmitOutcome& outcome, const char* what);
 [[nodiscard]] campaign::JobCallbacks callbacks_of(ProgressBar& bar);
 
 } // namespace hebe::cli

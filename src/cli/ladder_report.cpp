@@ -1,26 +1,12 @@
 #include "cli/ladder_report.hpp"
 
 #include "campaign/control_ladder.hpp"
+#include "cli/campaign_request.hpp"
 
 #include <fmt/format.h>
 
 namespace hebe::cli {
 namespace {
-
-int pending(const Context& c, const campaign::FrozenCampaign& campaign,
-            const campaign::SubmitOutcome& o) {
-  if (c.json)
-    c.print_json({{"campaign", campaign.id},
-                  {"pending", o.state.pending()},
-                  {"sealed_now", o.work.sealed_now},
-                  {"ladder", nullptr}});
-  else
-    c.print(fmt::format("ladder {}: {} of {} jobs sealed\nnext: hebe resume {}", campaign.id,
-                        o.state.count(campaign::JobState::sealed), o.state.jobs.size(),
-                        campaign.id));
-  return static_cast<int>(o.work.refusals.empty() ? ExitCode::unfit_environment
-                                                  : exit_code_of(o.work.refusals.back().code));
-}
 
 void response(const Context& c, const char* name, const Json& r) {
   const auto& m = r.at("monotone");
@@ -90,7 +76,7 @@ void tell(const Context& c, const campaign::FinishedLadder& ladder) {
 int report_ladder(const Context& c, const campaign::FrozenCampaign& campaign,
                   const campaign::SubmitOutcome& o) {
   for (const auto& r : o.work.refusals) cli::tell("hebe: " + to_text(r) + "\n");
-  if (o.state.pending() > 0) return pending(c, campaign, o);
+  if (o.state.pending() > 0) return tell_pending(c, campaign, o, "ladder");
   const auto ladder =
       campaign::finish_ladder(evidence::DataRoot(c.data_root), campaign, o.state.ladder);
   if (!ladder) return c.refused(ladder.error());

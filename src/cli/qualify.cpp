@@ -6,6 +6,7 @@
 #include "cli/case_name.hpp"
 #include "cli/progress_bar.hpp"
 #include "evidence/content_record.hpp"
+#include "evidence/qualified_arms.hpp"
 
 #include <fmt/format.h>
 
@@ -22,12 +23,6 @@ struct Options {
   std::vector<std::string> points;
   SourceOptions source;
 };
-
-fs::path folder_of(const evidence::DataRoot& root) {
-  return root.path() / "qualifications" / "kernel";
-}
-
-constexpr const char* kSchema = "hebe.qualification.kernel/1";
 
 std::string number_of(const Json& object, const char* name) {
   return object.is_object() && object.contains(name) && object.at(name).is_number()
@@ -116,7 +111,9 @@ void preview(const Context& c, const qualify::QualificationSpec& spec, bool all_
 
 int run(const Context& c, const Options& o) {
   const evidence::DataRoot root(c.data_root);
-  if (o.verify) return verify_record(c, folder_of(root), kSchema, *o.verify, "hebe qualify");
+  if (o.verify)
+    return verify_record(c, evidence::kernel_qualifications(root), evidence::kKernelQualification,
+                         *o.verify, "hebe qualify");
   const auto refused = [&](Refusal r) {
     if (r.not_written.empty() && r.code != RefusalCode::interrupted)
       r.not_written = "the qualification";
@@ -145,7 +142,8 @@ int run(const Context& c, const Options& o) {
   watch_for_interrupt();
   const auto done = campaign::qualify_kernels(root, request, kernel_callbacks(c));
   if (!done) return refused(done.error());
-  const auto stored = evidence::store_record(root, folder_of(root), done->record);
+  const auto stored =
+      evidence::store_record(root, evidence::kernel_qualifications(root), done->record);
   if (!stored) return refused(stored.error());
   if (c.json)
     c.print_json({{"id", stored->id},

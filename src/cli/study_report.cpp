@@ -1,26 +1,12 @@
 #include "cli/study_report.hpp"
 
 #include "campaign/finished_study.hpp"
+#include "cli/campaign_request.hpp"
 
 #include <fmt/format.h>
 
 namespace hebe::cli {
 namespace {
-
-int pending(const Context& c, const campaign::FrozenCampaign& campaign,
-            const campaign::SubmitOutcome& o) {
-  if (c.json)
-    c.print_json({{"campaign", campaign.id},
-                  {"pending", o.state.pending()},
-                  {"sealed_now", o.work.sealed_now},
-                  {"study", nullptr}});
-  else
-    c.print(fmt::format("study {}: {} of {} jobs sealed\nnext: hebe resume {}", campaign.id,
-                        o.state.count(campaign::JobState::sealed), o.state.jobs.size(),
-                        campaign.id));
-  return static_cast<int>(o.work.refusals.empty() ? ExitCode::unfit_environment
-                                                  : exit_code_of(o.work.refusals.back().code));
-}
 
 std::string effect(const Json& e) {
   return fmt::format("{:+.4f} % [{:+.4f}, {:+.4f}]", e.at("effect_percent").get<double>(),
@@ -79,7 +65,7 @@ int exit_of(const Json& a) {
 int report_study(const Context& c, const campaign::FrozenCampaign& campaign,
                  const campaign::SubmitOutcome& o) {
   for (const auto& r : o.work.refusals) cli::tell("hebe: " + to_text(r) + "\n");
-  if (o.state.pending() > 0) return pending(c, campaign, o);
+  if (o.state.pending() > 0) return tell_pending(c, campaign, o, "study");
   const auto study =
       campaign::finish_study(evidence::DataRoot(c.data_root), campaign, o.state.study);
   if (!study) return c.refused(study.error());

@@ -4,6 +4,7 @@
 #include "evidence/content_record.hpp"
 #include "evidence/derived_analysis.hpp"
 #include "evidence/ladder_analysis.hpp"
+#include "evidence/qualified_arms.hpp"
 #include "evidence/stored_run.hpp"
 #include "evidence/study_analysis.hpp"
 
@@ -154,13 +155,13 @@ private:
 
   // The record by its id, where it is here; one that is not what its name says is a problem.
   std::optional<Json> qualification(const std::string& id) {
-    const auto file = root_.path() / "qualifications" / "kernel" / (id + ".json");
+    const auto file = kernel_qualification_file(root_, id);
     std::error_code ec;
     if (!fs::exists(fs::symlink_status(file, ec))) {
       report_.not_checked.push_back("qualification record " + id + ": not in this data root");
       return std::nullopt;
     }
-    auto record = load_record(file, "hebe.qualification.kernel/1");
+    auto record = load_record(file, kKernelQualification);
     if (record) return std::move(record->json);
     problem(record.error());
     return std::nullopt;

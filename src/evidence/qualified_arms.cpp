@@ -11,17 +11,6 @@ namespace hebe::evidence {
 namespace fs = std::filesystem;
 namespace {
 
-// Null: there is none.
-const Json* kernel_of(const Json& record, const std::string& point, const std::string& variant) {
-  for (const auto& p : record.at("points")) {
-    if (p.at("name") != point) continue;
-    if (p.at("baseline").at("name") == variant) return &p.at("baseline");
-    for (const auto& candidate : p.at("candidates"))
-      if (candidate.at("name") == variant) return &candidate;
-  }
-  return nullptr;
-}
-
 std::string digest_of(const Json& artifacts, const std::string& kind) {
   return artifacts.is_object() && artifacts.contains(kind) ? artifacts.at(kind).get<std::string>()
                                                            : "none";
@@ -52,12 +41,26 @@ std::string difference(const measure::Plan& plan, int arm, const Json& kernel) {
 
 } // namespace
 
+fs::path kernel_qualifications(const DataRoot& root) {
+  return root.path() / "qualifications" / "kernel";
+}
+
 fs::path kernel_qualification_file(const DataRoot& root, const std::string& id) {
-  return root.path() / "qualifications" / "kernel" / (id + ".json");
+  return kernel_qualifications(root) / (id + ".json");
+}
+
+const Json* qualified_kernel(const Json& record, const Json& point, const Json& variant) {
+  for (const auto& p : record.at("points")) {
+    if (p.at("name") != point) continue;
+    if (p.at("baseline").at("name") == variant) return &p.at("baseline");
+    for (const auto& candidate : p.at("candidates"))
+      if (candidate.at("name") == variant) return &candidate;
+  }
+  return nullptr;
 }
 
 Json qualified_artifacts(const Json& record, const std::string& point, const std::string& variant) {
-  const auto* kernel = kernel_of(record, point, variant);
+  const auto* kernel = qualified_kernel(record, point, variant);
   return kernel == nullptr ? Json() : kernel->at("artifacts");
 }
 
@@ -67,7 +70,7 @@ Result<bool> check_qualified_arms(const DataRoot& root, const measure::Plan& pla
   const auto id = says.at("record").get<std::string>();
   const auto file = kernel_qualification_file(root, id);
   if (std::error_code ec; !fs::exists(file, ec)) return false;
-  HEBE_TRY(const auto stored, load_record(file, "hebe.qualification.kernel/1"));
+  HEBE_TRY(const auto stored, load_record(file, kKernelQualification));
   const auto wrong = [&](const std::string& what) {
     return refuse(RefusalCode::analysis_mismatch, "qualification " + id + ": " + what,
                   "restore the run and the record from copies", where);
@@ -79,7 +82,7 @@ Result<bool> check_qualified_arms(const DataRoot& root, const measure::Plan& pla
   const auto point = says.at("point").get<std::string>();
   for (const int arm : {0, 1}) {
     const auto variant = says.at(arm == 0 ? "a" : "b").get<std::string>();
-    const auto* kernel = kernel_of(stored.json, point, variant);
+    const auto* kernel = qualified_kernel(stored.json, point, variant);
     if (kernel == nullptr)
       return wrong(fmt::format("it has no kernel \"{}\" at \"{}\"", variant, point));
     if (const auto how = difference(plan, arm, *kernel); !how.empty())

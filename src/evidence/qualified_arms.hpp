@@ -8,9 +8,16 @@
 
 namespace hebe::evidence {
 
+inline constexpr const char* kKernelQualification = "hebe.qualification.kernel/1";
+/// Where the records of a data root lie.
+[[nodiscard]] std::filesystem::path kernel_qualifications(const DataRoot& root);
 [[nodiscard]] std::filesystem::path kernel_qualification_file(const DataRoot& root,
                                                               const std::string& id);
 
+/// A kernel ("baseline" or a candidate) at a point of a record; null: there is none. It lives in
+/// the record.
+[[nodiscard]] const Json* qualified_kernel(const Json& record, const Json& point,
+                                           const Json& variant);
 /// Digests by kind of a kernel ("baseline" or a candidate) at a point of a stored
 /// hebe.qualification.kernel/1; null: there is no such kernel, or it was not built.
 [[nodiscard]] Json qualified_artifacts(const Json& record, const std::string& point,

@@ -1,5 +1,6 @@
 #include "evidence/study_conditions.hpp"
 
+#include "evidence/qualified_arms.hpp"
 #include "evidence/study_agreement.hpp"
 
 #include <fmt/format.h>
@@ -85,7 +86,7 @@ Condition cubins_are_the_qualified(const StudyRuns& s) {
     const auto& q = j->qualification();
     for (const auto& [arm, variant] : {std::pair("A", q.at("a")), {"B", q.at("b")}}) {
       const std::string measured = j->run.plan.at("arms").at(arm).at("cubin_sha256");
-      const auto& found = *qualified_variant(s.qualification, q.at("point"), variant);
+      const auto& found = *qualified_kernel(s.qualification, q.at("point"), variant);
       const auto due =
           found.at("artifacts").is_object() ? found.at("artifacts").at("cubin") : Json();
       const auto who = fmt::format("{} arm {} ({} at {})", j->job, arm, variant.get<std::string>(),
@@ -114,7 +115,7 @@ Condition qualification_holds(const StudyRuns& s) {
   for (const auto* j : s.contrasts()) {
     const auto& q = j->qualification();
     for (const char* arm : {"a", "b"}) {
-      const auto& v = *qualified_variant(r, q.at("point"), q.at(arm));
+      const auto& v = *qualified_kernel(r, q.at("point"), q.at(arm));
       if (v.at("qualified").get<bool>()) continue;
       c.holds = false;
       add(c.evidence, fmt::format("{} at {} is not qualified: {}", q.at(arm).get<std::string>(),

@@ -1,6 +1,7 @@
 #include "evidence/study_runs.hpp"
 
 #include "core/schema.hpp"
+#include "evidence/qualified_arms.hpp"
 
 #include <fmt/format.h>
 
@@ -98,7 +99,7 @@ Status names_its_qualification(const StudyJob& j, const StudyRuns& s) {
       return wrong_run(j, fmt::format("names a qualification of {} {}, not {}", member,
                                       q.at(member).dump(), due.dump()));
   for (const char* arm : {"a", "b"})
-    if (qualified_variant(s.qualification, q.at("point"), q.at(arm)) == nullptr)
+    if (qualified_kernel(s.qualification, q.at("point"), q.at(arm)) == nullptr)
       return wrong_run(j, fmt::format("names {} at {}, which the qualification does not have",
                                       q.at(arm).dump(), q.at("point").dump()));
   return {};
@@ -152,7 +153,7 @@ Status of_one_provenance(const StudyRuns& s) {
 
 Result<StudyRuns> read(const std::string& campaign_id, const Json& study, const Json& record,
                        const std::vector<std::pair<std::string, std::filesystem::path>>& jobs) {
-  HEBE_CHECK(check_schema(record, "hebe.qualification.kernel/1", "the qualification record"));
+  HEBE_CHECK(check_schema(record, kKernelQualification, "the qualification record"));
   HEBE_TRY(const auto record_id, content_id(record));
   if (study.at("qualification") != record_id)
     return refuse(RefusalCode::bad_argument,
@@ -206,16 +207,6 @@ std::vector<const StudyJob*> StudyRuns::judged() const {
   for (const auto& j : jobs)
     if (j.role != "floor") out.push_back(&j);
   return out;
-}
-
-const Json* qualified_variant(const Json& record, const Json& point, const Json& variant) {
-  for (const auto& p : record.at("points")) {
-    if (p.at("name") != point) continue;
-    if (variant == "baseline") return &p.at("baseline");
-    for (const auto& c : p.at("candidates"))
-      if (c.at("name") == variant) return &c;
-  }
-  return nullptr;
 }
 
 Result<StudyRuns>

@@ -32,10 +32,6 @@ struct StudyRuns {
   [[nodiscard]] std::vector<const StudyJob*> judged() const;
 };
 
-/// "baseline" or a candidate at a point of a qualification; null: it has none of that name.
-[[nodiscard]] const Json* qualified_variant(const Json& record, const Json& point,
-                                            const Json& variant);
-
 /// Telemetry is read of the contrasts only. Refuses bad_argument for what is not the study's,
 /// naming run and job; bad_schema for a study whose jobs are not aa, primary, contrasts, control,
 /// floor.
