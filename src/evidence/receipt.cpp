@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
 namespace hebe::evidence {
 namespace fs = std::filesystem;

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
 namespace hebe::evidence {
 namespace fs = std::filesystem;

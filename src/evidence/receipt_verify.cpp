@@ -1,8 +1,7 @@
 // Whether a receipt holds: envelope, payload type, key, signature, statement, predicate, expiry,
 // subject, and what it says of it, in this order.
-#include "evidence/receipt.hpp"
+#include "evidence/receipt_comparison.hpp"
 
-#include "core/provenance.hpp"
 #include "core/schema.hpp"
 #include "evidence/dsse.hpp"
 #include "evidence/receipt_words.hpp"
@@ -10,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -199,71 +197,8 @@ private:
     if (!there)
       problem("subject", there.error());
     else
-      compare(*there);
+      compare_with_subject(report_, *there, where_);
     return {};
-  }
-
-  void compare(const ReceiptSubject& there) {
-    const auto& due = report_.statement.at("subject")[0];
-    const auto& found = there.digests.front();
-    if (due.at("digest").at("sha256") != found.sha256) {
-      problem("subject digest", RefusalCode::digest_mismatch,
-              fmt::format("the receipt is for sha256 {}, {} has {}",
-                          due.at("digest").at("sha256").get<std::string>(), there.place.string(),
-                          found.sha256),
-              "restore the subject from a copy, or ask for a receipt for this one");
-      report_.not_checked.push_back("what it says: this is not what was signed");
-      return;
-    }
-    for (const auto& p : there.problems) problem("subject", p);
-    for (const auto& m : there.missing)
-      report_.not_checked.push_back("subject: " + m + " is not in this data root");
-    for (const auto& n : there.not_checked) report_.not_checked.push_back("subject: " + n);
-    if (!there.problems.empty()) {
-      report_.not_checked.push_back("what it says: the subject does not verify");
-      return;
-    }
-    report_.passed.push_back(
-        fmt::format("subject: {} {} has sha256 {}", there.kind, found.name, found.sha256));
-    const auto before = report_.problems.size();
-    compare_provenance(there);
-    for (const char* member : {"kind", "qualified", "verdict", "board", "driver", "claim"})
-      compare_member(member, there);
-    if (there.kind != "file" && there.kind != "profile" && // their names are where they lay
-        report_.statement.at("subject") != subject_list(there.digests))
-      problem("subjects", RefusalCode::analysis_mismatch,
-              "the receipt lists other parts than its subject has", "ask who signed it");
-    if (report_.problems.size() == before)
-      report_.passed.push_back("what it says: provenance, qualified, verdict, board and driver are "
-                               "the subject's");
-  }
-
-  void compare_provenance(const ReceiptSubject& there) {
-    const auto &says = said().at("provenance"), &is = there.says.at("provenance");
-    if (says == is) return;
-    // A subject that says nothing vouches for nothing.
-    const auto rank = [](const Json& p) {
-      return p.is_null() ? 3 : static_cast<int>(*provenance_from(p.get<std::string>()));
-    };
-    const bool more = rank(says) < rank(is);
-    problem(more ? "downgraded provenance" : "provenance", RefusalCode::analysis_mismatch,
-            fmt::format("the receipt says {}, its subject {}{}", says.dump(), is.dump(),
-                        more ? ": that is less" : ""),
-            "believe the subject, and ask who signed it");
-  }
-
-  void compare_member(const char* member, const ReceiptSubject& there) {
-    const Json is = std::string_view(member) == "kind" ? Json(there.kind)
-                    : std::string_view(member) == "claim"
-                        ? Json(claim_of(there.kind, there.says.at("provenance")))
-                        : there.says.at(member);
-    const auto& says = said().at(member);
-    // Board and driver of a study are in its analysis; without it there is nothing to compare.
-    if (says == is || (is.is_null() && !there.missing.empty())) return;
-    problem(member, RefusalCode::analysis_mismatch,
-            fmt::format("the receipt says {} {}, its subject {}", member, shown(says.dump()),
-                        shown(is.dump())),
-            "believe the subject, and ask who signed it");
   }
 
   const ReceiptCheck& check_;

@@ -204,6 +204,7 @@ TEST(KeyFile, that_others_can_reach_is_refused_with_its_mode) {
     ASSERT_EQ(::chmod(file.c_str(), mode), 0);
     EXPECT_TRUE(read_signing_key(file));
   }
+  EXPECT_THAT(read_signing_key(folder / "k.pub").error().what, HasSubstr("it is a public key"));
 }
 
 TEST(KeyFile, of_another_user_is_refused) {
