@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-
 namespace hebe::evidence {
 namespace fs = std::filesystem;
 namespace {

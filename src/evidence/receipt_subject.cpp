@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-
 namespace hebe::evidence {
 namespace fs = std::filesystem;
 namespace {
