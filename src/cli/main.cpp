@@ -92,6 +92,7 @@ int run(int argc, char** argv) {
                                    dataset_verify_command(),
                                    analysis_verify_command(),
                                    compare_command(),
+                                   profile_command(),
                                    probe_meter_command(),
                                    probe_response_command(),
                                    run_positive_control_command(),

@@ -109,6 +109,7 @@ TEST(Marginal, a_cost_that_rounds_to_0_says_its_value_and_how_many_make_a_nanojo
   const auto got =
       marginal_cost(request(counter(0, 2'000, 1), counter(0, 1'000, 1), 4'000'000'000));
   expect_refused(got, RefusalCode::gate_failed, "0.25 nJ an operation (4000000000 operations)");
+  ASSERT_FALSE(got);
   EXPECT_THAT(got.error().next, HasSubstr("at least 4 of them as one operation"));
   EXPECT_THAT(got.error().next, HasSubstr("room for 1000000000 operations"));
   EXPECT_TRUE(marginal_cost(request(counter(0, 2'000, 1), counter(0, 1'000, 1), 1'000'000'000)));
