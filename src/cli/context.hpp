@@ -60,6 +60,7 @@ struct Command {
 [[nodiscard]] Command analysis_verify_command();
 [[nodiscard]] Command compare_command();
 [[nodiscard]] Command receipt_command();
+[[nodiscard]] Command profile_command();
 [[nodiscard]] Command catalog_rebuild_command();
 [[nodiscard]] Command probe_meter_command();
 [[nodiscard]] Command probe_response_command();

@@ -93,6 +93,7 @@ int run(int argc, char** argv) {
                                    analysis_verify_command(),
                                    compare_command(),
                                    receipt_command(),
+                                   profile_command(),
                                    probe_meter_command(),
                                    probe_response_command(),
                                    run_positive_control_command(),

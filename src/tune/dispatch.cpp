@@ -1,0 +1,111 @@
+// The one table that a process dispatches by, behind the public C++ and C interfaces.
+#include "tune/dispatch_table.hpp"
+
+#include <hebe/hebe.h>
+
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+
+namespace hebe::dispatch {
+namespace {
+
+struct Listener {
+  Missing tell = nullptr;
+  void* user = nullptr;
+};
+
+std::atomic<const tune::DispatchTable*> current{nullptr};
+std::atomic<const Listener*> listener{nullptr};
+
+// Whatever was published may still be read by a thread that looked it up before: it is kept. Loads
+// are few, and profiles small. Never destroyed either, for threads may outlive static storage.
+template <class T> const T* keep(std::unique_ptr<const T> value) {
+  static auto* const kept = new std::deque<std::unique_ptr<const T>>;
+  static std::mutex guard;
+  const std::lock_guard lock(guard);
+  return kept->emplace_back(std::move(value)).get();
+}
+
+Loaded refused(const Refusal& refusal) {
+  return {false, to_text(refusal), static_cast<int>(exit_code_of(refusal.code))};
+}
+
+} // namespace
+
+Loaded load(const std::string& file, const std::string& board) {
+  try {
+    const auto profile = tune::read_profile(file);
+    if (!profile) return refused(profile.error());
+    auto table = tune::DispatchTable::of(*profile, board);
+    if (!table) return refused(table.error());
+    current.store(keep(*std::move(table)), std::memory_order_release);
+    return {true, {}, 0};
+  } catch (const std::exception& e) {
+    return {false, std::string("a bug in Hebe: ") + e.what(), static_cast<int>(ExitCode::bug)};
+  }
+}
+
+void unload() { current.store(nullptr, std::memory_order_release); }
+
+const Choice* find(std::string_view operation, std::span<const std::int64_t> sizes,
+                   std::string_view dtype) noexcept {
+  const auto* table = current.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  if (const auto* choice = table->find(operation, sizes, dtype)) return choice;
+  if (table->first_miss(operation, dtype))
+    if (const auto* who = listener.load(std::memory_order_acquire); who != nullptr && who->tell) {
+      const std::string name(operation), type(dtype); // they need not end with 0
+      who->tell(name.c_str(), type.c_str(), who->user);
+    }
+  return nullptr;
+}
+
+std::vector<std::string> dimensions(std::string_view operation, std::string_view dtype) {
+  const auto* table = current.load(std::memory_order_acquire);
+  return table == nullptr ? std::vector<std::string>() : table->dimensions(operation, dtype);
+}
+
+std::vector<std::string> names() {
+  const auto* table = current.load(std::memory_order_acquire);
+  return table == nullptr ? std::vector<std::string>() : table->names();
+}
+
+void on_missing(Missing tell, void* user) {
+  listener.store(keep(std::unique_ptr<const Listener>(new Listener{tell, user})),
+                 std::memory_order_release);
+}
+
+} // namespace hebe::dispatch
+
+int hebe_dispatch_load(const char* file, const char* board, char* why, size_t why_size) {
+  const auto loaded = hebe::dispatch::load(file, board);
+  if (why != nullptr && why_size > 0) {
+    const auto n = std::min(why_size - 1, loaded.why.size());
+    std::memcpy(why, loaded.why.data(), n);
+    why[n] = '\0';
+  }
+  return loaded.exit_code;
+}
+
+void hebe_dispatch_unload(void) { hebe::dispatch::unload(); }
+
+int hebe_dispatch_find(const char* operation, const int64_t* sizes, size_t count, const char* dtype,
+                       hebe_choice* out) {
+  const auto* c = hebe::dispatch::find(operation, {sizes, count}, dtype);
+  if (c == nullptr) return 0;
+  if (out != nullptr)
+    *out = {c->index,
+            c->name.c_str(),
+            c->configuration.c_str(),
+            c->artifact_sha256.c_str(),
+            c->shape.c_str(),
+            c->provenance.c_str(),
+            c->energy_nj};
+  return 1;
+}
+
+void hebe_dispatch_on_missing(hebe_missing tell, void* user) {
+  hebe::dispatch::on_missing(tell, user);
+}

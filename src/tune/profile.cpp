@@ -1,0 +1,86 @@
+#include "tune/profile.hpp"
+
+#include "core/files.hpp"
+#include "core/schema.hpp"
+
+#include <fmt/format.h>
+
+namespace hebe::tune {
+namespace {
+
+constexpr std::string_view kSchema = "hebe.profile/1";
+constexpr std::uint64_t kMostBytes = 64ULL << 20;
+
+std::unexpected<Refusal> not_written(Refusal refusal, const std::filesystem::path& file) {
+  refusal.not_written = file.string();
+  return std::unexpected(std::move(refusal));
+}
+
+} // namespace
+
+Status Profile::record(ProfileRow row, const std::string& file) {
+  HEBE_CHECK(check_row(row, file));
+  const auto key = row.key;
+  if (!rows_.emplace(key, std::move(row)).second)
+    return std::unexpected(Refusal{RefusalCode::already_exists,
+                                   fmt::format("row {} is there twice", text_of(key)), file,
+                                   "keep one of them, or merge two profiles", file});
+  return {};
+}
+
+const ProfileRow* Profile::find(const RowKey& key) const {
+  const auto hit = rows_.find(key);
+  return hit == rows_.end() ? nullptr : &hit->second;
+}
+
+Json json_of(const Profile& profile) {
+  Json rows = Json::array();
+  for (const auto& [key, row] : profile.rows()) rows.push_back(json_of(row));
+  return {{"schema", kSchema}, {"rows", std::move(rows)}};
+}
+
+Result<Profile> profile_from(const Json& json, const std::string& where) {
+  HEBE_CHECK(check_schema(json, kSchema, where));
+  Profile out;
+  for (const auto& row : json.at("rows")) {
+    HEBE_TRY(auto one, row_from(row, where));
+    if (const auto taken = out.record(std::move(one), where); !taken) {
+      auto refusal = taken.error();
+      refusal.code = RefusalCode::bad_schema; // of a stored file, not of a request
+      refusal.not_written.clear();
+      return std::unexpected(std::move(refusal));
+    }
+  }
+  return out;
+}
+
+Result<Profile> read_profile(const std::filesystem::path& file) {
+  std::error_code ec;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file, ec)))
+    return refuse(RefusalCode::not_found, "there is no such profile", "give a profile's path",
+                  file.string());
+  HEBE_TRY(const auto record, read_record(file, kMostBytes));
+  HEBE_TRY(const auto json, parse_json(record.bytes, file.string()));
+  return profile_from(json, file.string());
+}
+
+Status write_profile(const std::filesystem::path& file, const Profile& profile) {
+  if (profile.rows().empty())
+    return not_written({RefusalCode::gate_failed,
+                        "the profile has no rows: where nothing was measured nothing is written",
+                        file.string(),
+                        {},
+                        {}},
+                       file);
+  // Rows may not be changed once recorded, but nothing is written on that belief alone.
+  const auto json = json_of(profile);
+  if (const auto sound = profile_from(json, file.string()); !sound)
+    return not_written(sound.error(), file);
+  const auto text = canonical_json(json);
+  if (!text) return not_written(text.error(), file);
+  if (const auto written = write_file_whole(file, *text + "\n"); !written)
+    return not_written(written.error(), file);
+  return {};
+}
+
+} // namespace hebe::tune

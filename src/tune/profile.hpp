@@ -1,0 +1,37 @@
+// Profiles (hebe.profile/1): which implementation of an operation costs least, by shape bucket,
+// dtype and board. In: checked rows, or a file; out: the rows in the order of their keys, the file.
+// Invariant: no two rows have one key; a profile without rows or with a row that does not pass
+// check_row is never written; a file is whole or absent.
+#pragma once
+
+#include "tune/profile_row.hpp"
+
+#include <filesystem>
+#include <map>
+
+namespace hebe::tune {
+
+class Profile {
+public:
+  using Rows = std::map<RowKey, ProfileRow>;
+
+  /// Takes a row: bad_schema (check_row), already_exists. `file` is what is then not written.
+  [[nodiscard]] Status record(ProfileRow row, const std::string& file);
+  [[nodiscard]] const Rows& rows() const { return rows_; }
+  [[nodiscard]] const ProfileRow* find(const RowKey& key) const;
+  bool operator==(const Profile&) const = default;
+
+private:
+  Rows rows_;
+};
+
+[[nodiscard]] Json json_of(const Profile& profile);
+/// bad_schema: schema, a row, or two rows with one key.
+[[nodiscard]] Result<Profile> profile_from(const Json& json, const std::string& where);
+
+/// not_found, bad_schema.
+[[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& file);
+/// Canonical bytes and a newline; the same rows give the same bytes. gate_failed: it has no rows.
+[[nodiscard]] Status write_profile(const std::filesystem::path& file, const Profile& profile);
+
+} // namespace hebe::tune

@@ -1,0 +1,78 @@
+#include "tune/profile_merge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hebe::tune {
+namespace {
+
+struct Candidate {
+  const ProfileRow* row;
+  const std::string* from;
+  std::string text; // decides where nothing else does, so that the files' order never does
+};
+
+int rank(const ProfileRow& row) {
+  switch (row.meter.provenance) {
+  case Provenance::measured:
+    return 2;
+  case Provenance::estimated:
+    return 1;
+  case Provenance::simulated:
+    return 0;
+  }
+  return 0;
+}
+
+bool before(const Candidate& a, const Candidate& b) {
+  if (rank(*a.row) != rank(*b.row)) return rank(*a.row) > rank(*b.row);
+  if (a.row->date != b.row->date) return a.row->date > b.row->date; // of one length, in UTC
+  if (a.text != b.text) return a.text < b.text;
+  return *a.from < *b.from;
+}
+
+std::string reason(const ProfileRow& kept, const ProfileRow& dropped) {
+  if (rank(kept) != rank(dropped))
+    return fmt::format("{} is kept before {}", name_of(kept.meter.provenance),
+                       name_of(dropped.meter.provenance));
+  if (kept.date != dropped.date) return fmt::format("{} is newer than {}", kept.date, dropped.date);
+  return "equally good and of one date: the one whose text sorts first; never the cheaper, which "
+         "would choose luck";
+}
+
+} // namespace
+
+Result<MergedProfile> merge_profiles(std::span<const NamedProfile> profiles) {
+  if (profiles.empty()) return refuse(RefusalCode::bad_argument, "there is no profile to merge");
+  std::map<RowKey, std::vector<Candidate>> by_key;
+  for (const auto& [name, profile] : profiles)
+    for (const auto& [key, row] : profile.rows()) {
+      HEBE_TRY(auto text, canonical_json(json_of(row)));
+      by_key[key].push_back({&row, &name, std::move(text)});
+    }
+  MergedProfile out;
+  for (auto& [key, candidates] : by_key) {
+    std::sort(candidates.begin(), candidates.end(), before);
+    const auto& kept = candidates.front();
+    HEBE_CHECK(out.profile.record(*kept.row, "the merged profile"));
+    for (const auto& other : candidates)
+      if (other.text != kept.text)
+        out.conflicts.push_back(
+            {key, *kept.from, *other.from, reason(*kept.row, *other.row), *other.row});
+  }
+  return out;
+}
+
+Json json_of(const MergedProfile& merged) {
+  Json conflicts = Json::array();
+  for (const auto& c : merged.conflicts)
+    conflicts.push_back({{"row", text_of(c.key)},
+                         {"kept_from", c.kept_from},
+                         {"dropped_from", c.dropped_from},
+                         {"reason", c.reason},
+                         {"dropped", json_of(c.dropped)}});
+  return {{"profile", json_of(merged.profile)}, {"conflicts", std::move(conflicts)}};
+}
+
+} // namespace hebe::tune

@@ -1,0 +1,77 @@
+"""hebe profile: show, merge, diff, expire, on files alone."""
+
+import copy
+import json
+
+import pytest
+
+AMOUNT = {"value": 1000, "low": 990.5, "high": 1010.25}
+ROW = {"operation": "matmul", "shape": "m<=256,n=4096", "dtype": "bf16", "board": "NVIDIA H200",
+       "implementation": {"name": "cublaslt", "configuration": {"algorithm": 3}, "artifact_sha256": None},
+       "energy_nj": AMOUNT, "time_ns": AMOUNT, "meter": {"name": "nvml.samples.total_power", "status": "primary"},
+       "provenance": "measured", "idle": "context_open",
+       "platform": {"board_uuid": None, "driver": "580", "os": "Debian 12", "hebe": "0.1.0", "triton": None},
+       "date": "2026-11-30T04:20:00Z", "evidence": {"study": "s", "runs": []}, "baseline": None, "verdict": None, "downgraded": []}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(name, *changes):
+        rows = []
+        for change in changes or ({},):
+            row = copy.deepcopy(ROW)
+            row.update(change)
+            rows.append(row)
+        path = tmp_path / name
+        path.write_text(json.dumps({"schema": "hebe.profile/1", "rows": rows}))
+        return path
+    return file
+
+
+def test_show_says_how_the_joules_were_obtained(hebe, write):
+    shown = hebe("profile", "show", str(write("a.json")))
+    assert shown.returncode == 0, shown.stderr
+    for words in ("matmul m<=256,n=4096 bf16 on NVIDIA H200", "1000 nJ [990.5, 1010.2] (measured, idle context_open)",
+                  "meter nvml.samples.total_power (primary), driver 580", "rests on study s"):
+        assert words in shown.stdout
+    code, out = hebe.json("profile", "show", str(write("a.json")))
+    assert (code, out["profiles"][0]["profile"]["rows"]) == (0, [ROW])
+
+
+def test_merge_writes_one_profile_and_lists_conflicts(hebe, write, tmp_path):
+    old = write("old.json", {"date": "2026-01-01T00:00:00Z"}, {"shape": "m<=1,n=4096"})
+    new, out = write("new.json"), tmp_path / "out.json"
+    code, merged = hebe.json("profile", "merge", str(old), str(new), "-o", str(out))
+    assert code == 0 and json.loads(out.read_text()) == merged["profile"]
+    assert [c["kept_from"] for c in merged["conflicts"]] == [str(new)]
+    out.unlink()
+    assert hebe("profile", "merge", str(old), str(new), "-o", str(out), "--dry-run").returncode == 0
+    assert not out.exists()
+
+
+def test_diff_is_1_where_they_differ(hebe, write):
+    a, b = write("a.json"), write("b.json", {"energy_nj": {"value": 500, "low": 490, "high": 510}})
+    assert hebe("profile", "diff", str(a), str(a)).returncode == 0
+    code, out = hebe.json("profile", "diff", str(a), str(b))
+    assert (code, out["differences"][0]["energy_ratio"], out["differences"][0]["intervals_apart"]) == (1, 0.5, True)
+    assert hebe("profile", "diff", str(a)).returncode == 2
+
+
+def test_expire_downgrades_and_rejects_by_name(hebe, write, tmp_path):
+    a, out = str(write("a.json")), tmp_path / "out.json"
+    assert hebe("profile", "expire", a, "--board", "NVIDIA H200", "--driver", "580").returncode == 0
+    code, got = hebe.json("profile", "expire", a, "--driver", "581", "-o", str(out))
+    assert (code, got["expired"][0]["outcome"], got["expired"][0]["reasons"]) == (1, "downgraded", ["driver was 580 and is 581"])
+    assert json.loads(out.read_text())["rows"][0]["provenance"] == "estimated"
+    out.unlink()
+    code, got = hebe.json("profile", "expire", a, "--meter", "nvml.samples.total_power=frozen", "-o", str(out))
+    assert (code, got["refused"]["not_written"]) == (3, str(out))
+    assert not out.exists()
+
+
+def test_what_is_no_profile_is_refused(hebe, write, tmp_path):
+    zero = write("zero.json", {"energy_nj": {"value": 0, "low": 0, "high": 0}})
+    assert hebe("profile", "show", str(zero)).returncode == 5
+    assert hebe("profile", "show", str(write("twice.json", {}, {}))).returncode == 5
+    assert hebe("profile", "show", str(tmp_path / "none.json")).returncode == 2
+    assert hebe("profile", "melt", str(zero)).returncode == 2
