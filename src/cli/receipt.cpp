@@ -20,10 +20,10 @@ struct Options {
 // Every part of a study in one report; each line says of which part it is.
 Result<evidence::VerifyReport> whole_study(const evidence::DataRoot& root,
                                            const evidence::SealedStudy& study) {
-  HEBE_TRY(const auto parts, campaign::verify_study(root, study));
+  HEBE_TRY(const auto whole, campaign::verify_study(root, study));
   evidence::VerifyReport out;
   out.directory = study.directory;
-  for (const auto& [what, report] : parts) {
+  for (const auto& [what, report] : whole.parts) {
     for (const auto& text : report.passed) out.passed.push_back(what + ": " + text);
     for (const auto& text : report.not_checked) out.not_checked.push_back(what + ": " + text);
     out.problems.insert(out.problems.end(), report.problems.begin(), report.problems.end());
