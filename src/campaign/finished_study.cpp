@@ -7,6 +7,7 @@
 #include "evidence/dataset.hpp"
 #include "evidence/dataset_verify.hpp"
 #include "evidence/stored_run.hpp"
+#include "evidence/study_agreement.hpp"
 #include "report/study_page.hpp"
 
 #include <fmt/format.h>
@@ -44,8 +45,7 @@ public:
     campaign(whole);
     qualification();
     for (const auto& run : study_.json.at("runs")) one_run("run", run);
-    if (!study_.json.at("calibration").is_null())
-      one_run("calibration", study_.json.at("calibration"));
+    if (!study_.json.at("calibration").is_null()) calibration();
     analysis();
     dataset();
     return {std::move(parts_), complete_};
@@ -118,6 +118,32 @@ private:
                                  place->string(),
                                  "restore the run from a copy",
                                  {}});
+  }
+
+  // The control's prediction rests on it: that it is the same board, boot and kernel, and came
+  // before, is in no condition of the analysis, which does not read it.
+  void calibration() {
+    const auto& run = study_.json.at("calibration");
+    one_run("calibration", run);
+    auto& report = parts_.back().report;
+    const auto of = evidence::place_of_run(root_, run.at("run_id"));
+    std::optional<std::filesystem::path> control;
+    for (const auto& row : study_.json.at("runs"))
+      if (row.at("job") == "control") control = evidence::place_of_run(root_, row.at("run_id"));
+    if (!of || !control) return; // told as missing
+    const auto calibrated = evidence::read_stored_run(*of),
+               judged = evidence::read_stored_run(*control);
+    if (!calibrated || !judged) return; // told as not verified
+    const auto faults = evidence::calibration_faults(*calibrated, *judged);
+    for (const auto& fault : faults)
+      report.problems.push_back({RefusalCode::analysis_mismatch,
+                                 "this run is not the control's calibration: " + fault,
+                                 of->string(),
+                                 "restore the study from a copy",
+                                 {}});
+    if (faults.empty())
+      report.passed.push_back(
+          "calibration: board, boot, kernel and fractions of the control, before it");
   }
 
   void analysis() {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 
@@ -103,6 +104,22 @@ void Context::print(const std::string& text) const { std::puts(text.c_str()); }
 void Context::print_json(const Json& value) const {
   // For display: a file name that is not UTF-8 is shown with replacement characters, not refused.
   std::puts(value.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void add_seed(CLI::App& app, std::optional<std::uint64_t>& seed, const std::string& help) {
+  app.add_option_function<std::string>(
+         "--seed",
+         [&seed](const std::string& text) {
+           std::uint64_t value = 0;
+           const char* end = text.data() + text.size();
+           const auto read = std::from_chars(text.data(), end, value);
+           if (read.ec != std::errc() || read.ptr != end)
+             throw CLI::ValidationError("--seed",
+                                        "\"" + text + "\" is no whole number from 0 to 2^64 - 1");
+           seed = value;
+         },
+         help)
+      ->type_name("UINT");
 }
 
 Json refusal_json(const Refusal& r) {

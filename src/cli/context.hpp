@@ -33,6 +33,9 @@ struct Context {
   [[nodiscard]] int refused(const Refusal& r) const; ///< tells, returns the exit code
 };
 
+/// --seed, a whole number below 2^64: a larger one is refused, never cut.
+void add_seed(CLI::App& app, std::optional<std::uint64_t>& seed, const std::string& help);
+
 /// A refusal as --json shows it.
 [[nodiscard]] Json refusal_json(const Refusal& refusal);
 

@@ -79,10 +79,9 @@ void add_job_options(CLI::App& app, JobOptions& o) {
                  "length of a window in seconds (default: the tier's minimum)");
   app.add_option("--warm-up-seconds", o.warm_up,
                  "at least this long (default: the tier's minimum)");
-  app.add_option("--seed", o.seed,
-                 "of order, phases, resampling and simulated noise (default: random; 0 "
-                 "on the simulated GPU)")
-      ->check(CLI::NonNegativeNumber);
+  add_seed(app, o.seed,
+           "of order, phases, resampling and simulated noise (default: random; 0 "
+           "on the simulated GPU)");
   app.add_option("--energy-margin", o.energy_margin, "equivalence margin in percent")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 50.0));

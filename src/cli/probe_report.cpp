@@ -10,8 +10,7 @@ void add_probe_options(CLI::App& app, ProbeOptions& o) {
                  "file.py[:function]")
       ->capture_default_str();
   app.add_option("--set", o.parameters, "case parameter NAME=VALUE (repeatable)");
-  app.add_option("--seed", o.seed, "of the simulated board's noise (default 0)")
-      ->check(CLI::NonNegativeNumber);
+  add_seed(app, o.seed, "of the simulated board's noise (default 0)");
 }
 
 Result<campaign::ProbeRequest> probe_request(const Context& c, const ProbeOptions& o) {

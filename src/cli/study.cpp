@@ -171,8 +171,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--pairs", o.pairs, "pairs of windows a job (default: the specification's)");
   app.add_option("--batch-seconds", o.window, "length of a window in seconds");
   app.add_option("--warm-up-seconds", o.warm_up, "warm up at least this long");
-  app.add_option("--seed", o.seed, "of orders, phases, resampling and simulated noise")
-      ->check(CLI::NonNegativeNumber);
+  add_seed(app, o.seed, "of orders, phases, resampling and simulated noise");
   app.add_option("--energy-margin", o.energy_margin, "equivalence margin in percent")
       ->check(CLI::Range(1e-6, 50.0));
   app.add_option("--latency-margin", o.latency_margin, "equivalence margin in percent")

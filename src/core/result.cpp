@@ -15,6 +15,20 @@ constexpr std::array kRows = {
 #undef X
 };
 const Row& row(RefusalCode code) { return kRows.at(static_cast<std::size_t>(code)); }
+
+// Other people's files are quoted here, and a terminal obeys what it is sent.
+std::string without_control(const std::string& text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t')
+      out += c;
+    else
+      (out += "\\x") += {kHex[byte >> 4], kHex[byte & 15]};
+  }
+  return out;
+}
 } // namespace
 
 std::string_view name_of(RefusalCode code) { return row(code).name; }
@@ -32,7 +46,7 @@ std::string to_text(const Refusal& r) {
   if (!r.where.empty()) text += "\n  where: " + r.where;
   if (!r.not_written.empty()) text += "\n  not written: " + r.not_written;
   if (!r.next.empty()) text += "\n  next: " + r.next;
-  return text;
+  return without_control(text);
 }
 
 } // namespace hebe

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kMostBytes = 64ULL << 20;
+constexpr double kMost = 1e12, kLeastJoules = 1e-12; ///< beyond them nothing is a measurement
 
 std::unexpected<Refusal> wrong(const std::string& where, const std::string& what) {
   return refuse(RefusalCode::bad_schema, "at " + where + ": " + what,
@@ -32,11 +33,16 @@ struct Member {
   }
   [[nodiscard]] Result<std::string> text() const {
     if (!value->is_string()) return wrong(where, "required a string, found " + found());
-    return value->get<std::string>();
+    auto text = value->get<std::string>();
+    for (const char c : text) // a terminal would obey it
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+        return wrong(where, "this text holds a control character");
+    return text;
   }
   [[nodiscard]] Result<double> number() const {
     const double v = value->is_number() ? value->get<double>() : std::nan("");
     if (!std::isfinite(v)) return wrong(where, "required a number, found " + found());
+    if (std::abs(v) > kMost) return wrong(where, fmt::format("no measurement gives {:g}", v));
     return v;
   }
   [[nodiscard]] std::string found() const { return value->type_name(); }
@@ -80,7 +86,8 @@ Result<ComparedArm> arm_of(const Member& m) {
   const auto energy = m.at("energy_per_launch_j");
   if (energy.value->is_null()) return arm;
   HEBE_TRY(arm.joules, energy.number());
-  if (*arm.joules <= 0) return wrong(energy.where, "the energy of a launch is not above 0");
+  if (*arm.joules < kLeastJoules)
+    return wrong(energy.where, fmt::format("no launch costs {:g} J", *arm.joules));
   return arm;
 }
 
@@ -122,6 +129,17 @@ Status read_jobs(ComparedStudy& study, const Member& m) {
   return {};
 }
 
+Result<bool> every_condition_holds(const Member& m) {
+  if (!m.value->is_array() || m.value->empty()) return wrong(m.where, "required a list");
+  bool all = true;
+  for (std::size_t i = 0; i < m.value->size(); ++i) {
+    const auto holds = Member{&m.value->at(i), fmt::format("{}/{}", m.where, i)}.at("holds");
+    if (!holds.value->is_boolean()) return wrong(holds.where, "required true or false");
+    all = all && holds.value->get<bool>();
+  }
+  return all;
+}
+
 // By path: an analysis.json, or its directory. A directory of a data root's carries its digest.
 Result<ComparedStudy> study_at(fs::path file, const std::string& given) {
   std::error_code ec;
@@ -161,6 +179,10 @@ Result<ComparedStudy> compared_study(const Json& analysis, const std::string& gi
   const auto qualified = m.at("study_qualified");
   if (!qualified.value->is_boolean()) return wrong(qualified.where, "required true or false");
   study.qualified = qualified.value->get<bool>();
+  HEBE_TRY(const bool all_hold, every_condition_holds(m.at("conditions")));
+  if (study.qualified != all_hold)
+    return wrong(qualified.where, fmt::format("it says {}, but its conditions {}", study.qualified,
+                                              all_hold ? "all hold" : "do not all hold"));
   study.platform = *m.at("platform").value;
   if (!study.platform.is_object()) return wrong("/platform", "required an object");
   HEBE_CHECK(read_jobs(study, m));

@@ -121,9 +121,13 @@ Result<SealedStudy> load_study(const DataRoot& root, const std::string& name) {
   if (!name.empty() && hits.size() > 1)
     return refuse(RefusalCode::bad_argument,
                   fmt::format("\"{}\" fits {} studies", name, hits.size()), "give more of the id");
-  const auto newest = std::ranges::max_element(
-      hits, {}, [&](const fs::path& p) { return fs::last_write_time(p / "study.json", ec); });
-  return load_from(*newest);
+  // A folder without its study.json has no time, and is never the newest; named, it is refused.
+  const auto written = [&](const fs::path& p) {
+    std::error_code gone;
+    const auto at = fs::last_write_time(p / "study.json", gone);
+    return gone ? fs::file_time_type::min() : at;
+  };
+  return load_from(*std::ranges::max_element(hits, {}, written));
 }
 
 } // namespace hebe::evidence

@@ -1,7 +1,10 @@
 #include "evidence/study_agreement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 namespace hebe::evidence {
@@ -113,6 +116,57 @@ Json fact_value(const StoredRun& run, std::string_view name) {
   for (const auto& f : run.environment.at("facts"))
     if (f.at("name") == name) return f.value("value", Json());
   return {};
+}
+
+namespace {
+// NaN: it declares none.
+double declared_bytes(const Json& subject) {
+  if (!subject.is_object() || !subject.contains("launch")) return std::nan("");
+  const auto work = subject.at("launch").value("work", Json());
+  if (!work.is_object()) return std::nan("");
+  const auto read = integer_from(work.value("bytes_read", Json()), "bytes_read"),
+             written = integer_from(work.value("bytes_written", Json()), "bytes_written");
+  return read && written ? static_cast<double>(*read) + static_cast<double>(*written)
+                         : std::nan("");
+}
+} // namespace
+
+std::vector<std::string> calibration_faults(const StoredRun& calibration,
+                                            const StoredRun& control) {
+  std::vector<std::string> out;
+  for (const char* fact : {"device.uuid", "host.boot_id"}) {
+    const auto then = fact_value(calibration, fact), now = fact_value(control, fact);
+    if (then != now) // unknown in both: the study's own conditions do not hold
+      out.push_back(fmt::format("{} is {}, the control's {}", fact, then.dump(), now.dump()));
+  }
+  const auto started = fact_value(calibration, "run.started"),
+             after = fact_value(control, "run.started");       // UTC, so that text compares as time
+  const bool simulated = started.is_null() && after.is_null(); // where no clock is told
+  if (!simulated && (!started.is_string() || !after.is_string() || started > after))
+    out.push_back(fmt::format("it started at {}, the control at {}", started.dump(), after.dump()));
+  const auto member = [](const Json& subject, const char* object, const char* name) {
+    const auto in = subject.value(object, Json::object());
+    return in.is_object() ? in.value(name, Json()) : Json();
+  };
+  const auto &plan = calibration.plan, &due = control.plan;
+  if (const auto source = member(plan.at("subject"), "artifacts", "source"),
+      controls = member(due.at("subject"), "artifacts", "source");
+      source != controls)
+    out.push_back(fmt::format("its kernel is of source {}, the control's {}", source.dump(),
+                              controls.dump()));
+  if (due.value("prediction", Json()).is_null())
+    return out.emplace_back("the control predicts nothing"), out;
+  const auto& points = due.at("prediction").at("calibration");
+  const double plain = points.at("plain_bytes");
+  for (const auto& [subject, point] : {std::pair("subject", "low"), {"subject_b", "high"}}) {
+    const double named = points.at(point).at("fraction"),
+                 ran = declared_bytes(plan.value(subject, Json())) / plain - 1;
+    // A case moves whole elements: its declared bytes are near the fraction, not at it.
+    if (!(std::abs(ran - named) <= 0.01 * named + 1e-6))
+      out.push_back(fmt::format("arm {} declares {:.6g} of extra traffic, the prediction names {}",
+                                subject == std::string_view("subject") ? "A" : "B", ran, named));
+  }
+  return out;
 }
 
 std::vector<Condition> jobs_agree(const StudyRuns& s) {

@@ -10,6 +10,11 @@ namespace hebe::evidence {
 
 [[nodiscard]] std::vector<measure::Condition> jobs_agree(const StudyRuns& study);
 
+/// What keeps a run from being the calibration that a control was predicted from: another board or
+/// boot, a later start, another source, or fractions that its arms did not have. Empty: nothing.
+[[nodiscard]] std::vector<std::string> calibration_faults(const StoredRun& calibration,
+                                                          const StoredRun& control);
+
 /// The value of an environment fact; null: unavailable, or nobody looked.
 [[nodiscard]] Json fact_value(const StoredRun& run, std::string_view name);
 

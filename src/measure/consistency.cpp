@@ -13,8 +13,13 @@ std::unexpected<Refusal> contradiction(std::string what) {
   return refuse(RefusalCode::analysis_mismatch, std::move(what), "restore the run from a copy");
 }
 
-// As the tier is, or as it was before it asked for a temperature that stands still.
+// As the tier is, or as it was: before it let a temperature flicker without a trend (and wait
+// longer for it), and before it asked for one that stands still.
 bool has_thresholds_of(const Tier& asked, Tier tier) {
+  if (to_json(asked) == to_json(tier)) return true;
+  tier.steady_temperature.reset();
+  tier.steady_change.reset();
+  if (tier.is_evidence) tier.max_warm_up = Seconds(180);
   if (to_json(asked) == to_json(tier)) return true;
   tier.still_span.reset();
   tier.steady_span.reset();
@@ -80,8 +85,8 @@ Status warm_up_follows(const Plan& plan, const Acquisition& a) {
   const double spanned = to_seconds(Nanos(blocks.back().end_ns - blocks.front().end_ns)).value();
   if (spanned > a.warm_up.duration.value())
     return contradiction("the warm-up's blocks span more than its duration");
-  if (a.reference.temperature_c != blocks.back().temperature_c)
-    return contradiction("the reference temperature is not that of the last warm-up block");
+  if (a.reference.temperature_c != settled_temperature(blocks, plan.tier))
+    return contradiction("the reference temperature is not what the warm-up's blocks give");
   std::array<Seconds, 2> latency{};
   for (const auto& b : blocks) latency[static_cast<std::size_t>(b.arm)] = b.latency;
   for (std::size_t i = 0; i < 2; ++i)

@@ -21,54 +21,6 @@ constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in
 
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
 
-} // namespace
-
-namespace {
-
-// The range of the temperature over the last `span`; none: the warm-up is not that old, or nobody
-// read it.
-std::optional<double> temperature_range(std::span<const WarmUpBlock> blocks, Seconds span) {
-  const auto from = blocks.back().end_ns - to_nanos(span).count();
-  if (blocks.front().end_ns > from) return std::nullopt;
-  std::optional<double> low, high;
-  for (const auto& b : blocks) {
-    if (b.end_ns < from || !b.temperature_c) continue;
-    const auto t = static_cast<double>(*b.temperature_c);
-    low = std::min(low.value_or(t), t);
-    high = std::max(high.value_or(t), t);
-  }
-  return low ? std::optional(*high - *low) : std::nullopt;
-}
-
-} // namespace
-
-bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier) {
-  if (blocks.empty()) return false;
-  const auto from = blocks.back().end_ns - to_nanos(tier.settle_span).count();
-  std::array<std::vector<double>, 2> power;
-  std::vector<double> temperature;
-  for (const auto& b : blocks) {
-    if (b.end_ns < from) continue;
-    if (b.power) power[static_cast<std::size_t>(b.arm)].push_back(b.power->value());
-    if (b.temperature_c) temperature.push_back(static_cast<double>(*b.temperature_c));
-  }
-  for (const auto& p : power) {
-    if (p.size() < 2) return false; // one block cannot show that it stands still
-    const auto [low, high] = std::minmax_element(p.begin(), p.end());
-    if (*high / *low - 1 > tier.settle_power) return false;
-  }
-  // An unknown temperature is stable only where drift is not judged.
-  if (temperature.empty()) return !tier.max_job_drift;
-  const auto [low, high] = std::minmax_element(temperature.begin(), temperature.end());
-  if (*high - *low > tier.settle_temperature.value()) return false;
-  if (!tier.still_span || !tier.steady_span) return true;
-  const auto still = temperature_range(blocks, *tier.still_span),
-             steady = temperature_range(blocks, *tier.steady_span);
-  return (still && *still == 0) || (steady && *steady <= tier.settle_temperature.value());
-}
-
-namespace {
-
 class Run {
 public:
   Run(const Plan& plan, gpu::Device& device, Arms& arms, meter::BoardMeter& meter,
@@ -201,7 +153,7 @@ private:
       break; // a smoke run reports it
     }
     const auto& blocks = raw_.warm_up.blocks;
-    raw_.reference.temperature_c = blocks.back().temperature_c;
+    raw_.reference.temperature_c = settled_temperature(blocks, plan_.tier);
     for (const auto& b : blocks)
       raw_.reference.latency[static_cast<std::size_t>(b.arm)] = b.latency;
     return {};
@@ -255,23 +207,15 @@ private:
   }
 
   Status not_settled() const {
-    const auto& b = raw_.warm_up.blocks.back();
+    const auto& blocks = raw_.warm_up.blocks;
+    const auto& b = blocks.back();
     return refuse(RefusalCode::not_stable,
-                  fmt::format("after {:.0f} s of warm-up the board had not settled (last: {} "
-                              "W, {} C); {} needs power "
-                              "within {} % and temperature within {} C over {} s{}",
-                              raw_.warm_up.duration.value(),
+                  fmt::format("after {:.0f} s of warm-up the board had not settled: {} (last: {} "
+                              "W, {} C; {})",
+                              raw_.warm_up.duration.value(), what_moves(blocks, plan_.tier),
                               b.power ? fmt::format("{:.1f}", b.power->value()) : "unknown",
                               b.temperature_c ? std::to_string(*b.temperature_c) : "unknown",
-                              plan_.tier.name, 100 * plan_.tier.settle_power,
-                              plan_.tier.settle_temperature.value(), plan_.tier.settle_span.value(),
-                              plan_.tier.still_span && plan_.tier.steady_span
-                                  ? fmt::format(", and then the same degree for {} s, or still "
-                                                "within {} C over {} s",
-                                                plan_.tier.still_span->value(),
-                                                plan_.tier.settle_temperature.value(),
-                                                plan_.tier.steady_span->value())
-                                  : ""),
+                              plan_.tier.name),
                   "let the machine's cooling settle, or warm up longer with --warm-up-seconds",
                   meter_.board().uuid);
   }

@@ -6,6 +6,7 @@
 #include "measure/arms.hpp"
 #include "measure/gates.hpp"
 #include "measure/plan.hpp"
+#include "measure/settling.hpp"
 #include "meter/power_sampler.hpp"
 
 #include <functional>
@@ -29,18 +30,6 @@ struct Supervision {
       own_pids;             ///< our own process, as the board's meter lists it; empty: it does not
   KnownResponse response{}; ///< what sets the pre-roll, if there is a record
 };
-
-struct WarmUpBlock {
-  int arm = 0;
-  std::int64_t end_ns = 0;
-  Seconds latency{0};
-  std::optional<Watts> power;
-  std::optional<std::int64_t> temperature_c;
-};
-
-/// Power of each arm and temperature within the tier's ranges over its span at the end of the
-/// warm-up.
-[[nodiscard]] bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier);
 
 struct WarmUp {
   Seconds duration{0};

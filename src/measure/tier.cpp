@@ -18,12 +18,14 @@ Tier confirmation() {
   t.min_pairs = 12;
   t.min_window = Seconds(5);
   t.min_warm_up = Seconds(30);
-  t.max_warm_up = Seconds(180);
+  t.max_warm_up = Seconds(300);
   t.settle_span = Seconds(20);
   t.settle_power = 0.006;
   t.settle_temperature = Celsius(1);
   t.still_span = Seconds(30);
   t.steady_span = Seconds(60);
+  t.steady_temperature = Celsius(2); // as far as the job may drift
+  t.steady_change = Celsius(0.5);
   t.max_job_drift = Celsius(2);
   t.max_pair_drift = Celsius(1);
   t.min_coverage = 0.95;
@@ -76,6 +78,8 @@ Json to_json(const Tier& t) {
            {"trend_alpha", t.trend_alpha}};
   if (t.still_span) out["still_span_s"] = t.still_span->value(); // older plans say neither
   if (t.steady_span) out["steady_span_s"] = t.steady_span->value();
+  if (t.steady_temperature) out["steady_temperature_c"] = t.steady_temperature->value();
+  if (t.steady_change) out["steady_change_c"] = t.steady_change->value();
   return out;
 }
 
@@ -93,6 +97,9 @@ Result<Tier> tier_from(const Json& j) {
     t.settle_temperature = Celsius(j.at("settle_temperature_c"));
     if (j.contains("still_span_s")) t.still_span = Seconds(j.at("still_span_s"));
     if (j.contains("steady_span_s")) t.steady_span = Seconds(j.at("steady_span_s"));
+    if (j.contains("steady_temperature_c"))
+      t.steady_temperature = Celsius(j.at("steady_temperature_c"));
+    if (j.contains("steady_change_c")) t.steady_change = Celsius(j.at("steady_change_c"));
     t.max_job_drift = optional_celsius(j.at("max_job_drift_c"));
     t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
     t.min_coverage = j.at("min_coverage_ratio");

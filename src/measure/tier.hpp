@@ -22,6 +22,10 @@ struct Tier {
   /// by 4 C in the job. Then its temperature (whole degrees) must have stood still for the first
   /// span, or stayed within settle_temperature for the second. None: settle_span's range decides.
   std::optional<Seconds> still_span{}, steady_span{};
+  /// Or it stayed within this for steady_span, its halves' means no further apart than
+  /// steady_change: near its power limit an H200 went 57, 55, 57 C within a job while its power
+  /// stood within 0.2 % (evidence/h200-studies-not-settled). None: plans from before.
+  std::optional<Celsius> steady_temperature{}, steady_change{};
   std::optional<Celsius> max_job_drift, max_pair_drift; ///< none: report only
   double min_coverage = 0.9; ///< samples found / samples expected from the measured period
   Seconds max_sample_gap{0.15};

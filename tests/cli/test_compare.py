@@ -75,3 +75,29 @@ def test_studies_are_found_in_the_data_root_by_part_of_their_id(hebe, files):
     file.write_text(file.read_text().replace("hoisted", "hoister"))
     damaged = hebe("compare", *names)
     assert damaged.returncode == 5 and "content id" in damaged.stderr
+
+
+def test_what_no_measurement_says_is_refused_by_its_place(hebe, files):
+    """Numbers that overflow, an energy of nothing, a claim beyond its conditions, names that a terminal obeys."""
+    def at(contrast, *path, value):
+        *most, last = path
+        for member in most:
+            contrast = contrast[member]
+        contrast[last] = value
+    changes = {
+        "huge": lambda s: at(s["contrasts"][0], "energy", "high_percent", value=1e300),
+        "wide": lambda s: [at(s["contrasts"][0], "energy", end, value=v) for end, v in
+                           (("low_percent", -1e300), ("high_percent", 1e300), ("half_width_percent", 1e300))],
+        "tiny": lambda s: at(s["contrasts"][0], "arms", "A", "energy_per_launch_j", value=5e-324),
+        "claims": lambda s: s["conditions"][3].update(holds=False),
+        "modest": lambda s: s.update(study_qualified=False),
+        "no-conditions": lambda s: s.update(conditions=[]),
+        "newline": lambda s: s["contrasts"][0].update(b="hoisted\n\x1b[2Jqualified"),
+        "escape": lambda s: s["study"].update(name="\x1b]0;title\x07"),
+    }
+    for name, change in changes.items():
+        other = repeated(0)
+        change(other)
+        code, out = hebe.json("compare", str(files(f"good-{name}", MADE)), str(files(name, other)))
+        assert code == 5 and out["refused"]["code"] == "bad_schema", (name, code, out)
+        assert "analysis.json/" in out["refused"]["where"], (name, out)

@@ -502,6 +502,14 @@ def test_a_page_that_is_not_drawn_from_the_analysis_is_told(copy):
     assert copy("study", "--verify", "").returncode == 5
 
 
+def test_a_folder_that_is_no_study_is_never_the_newest(copy):
+    stray = copy.root / "studies" / ("study_sha256_" + 64 * "f")
+    stray.mkdir()
+    assert copy("study", "--verify", "").returncode == 0
+    code, out = copy.json("study", "--verify", "ffff")
+    assert code != 0 and "ffff" in out["refused"]["where"]
+
+
 def test_the_dataset_of_other_runs_is_not_the_studys(copy):
     code, out = copy.json("dataset-snapshot", copy.runs()[0].name)
     assert code == 0, out

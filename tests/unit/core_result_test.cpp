@@ -66,6 +66,9 @@ TEST(Refusals, a_text_has_what_where_next_and_what_was_not_written_and_no_empty_
                            "  where: runs/x\n"
                            "  not written: runs/x/plan.json\n"
                            "  next: free space");
+  EXPECT_EQ(to_text({RefusalCode::bad_spec, "\x1b[2J\x7f\tπ\n", {}, {}, {}}),
+            "refused (bad_spec): \\x1b[2J\\x7f\tπ\n")
+      << "a terminal must not obey a quoted name";
   EXPECT_EQ(to_text({RefusalCode::interrupted, "stopped", {}, {}, {}}),
             "refused (interrupted): stopped");
 }

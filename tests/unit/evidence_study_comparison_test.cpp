@@ -162,6 +162,7 @@ TEST(StudyComparison, what_differs_besides_the_effects_is_said) {
   other["tier"] = "smoke-v1";
   other["label"] = "smoke: checks the plumbing, never evidence";
   other["study_qualified"] = false;
+  other["conditions"][0]["holds"] = false;
   other["platform"]["driver"] = "590.44.01";
   other["platform"]["boot_id"] = "sha256:1";
   other["platform"]["device_uuid"] = nullptr;
@@ -231,7 +232,7 @@ TEST(StudyComparison, intervals_of_width_zero_have_no_test) {
 TEST(StudyComparison, a_wrong_file_is_refused_by_its_member) {
   auto study = made_study();
   while (study["contrasts"].size() > 1) study["contrasts"].erase(1);
-  study.erase("conditions");
+  study["conditions"] = Json::array({study["conditions"][0]});
   const auto other = compared_study(repeated(0), "y").value();
   EXPECT_EQ(compared_study(Json::array(), "x").error().code, RefusalCode::bad_schema);
   const auto flat = study.flatten();

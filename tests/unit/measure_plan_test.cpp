@@ -244,7 +244,8 @@ TEST(Tier, every_threshold_goes_out_and_comes_back) {
     const auto json = to_json(tier_named(name).value());
     EXPECT_EQ(to_json(tier_from(json).value()), json);
     for (const auto& [member, value] : json.items()) {
-      if (member == "still_span_s" || member == "steady_span_s") continue; // older plans have none
+      if (member.starts_with("still_") || member.starts_with("steady_"))
+        continue; // older plans have none
       auto less = json;
       less.erase(member);
       EXPECT_FALSE(tier_from(less)) << member;

@@ -1,0 +1,123 @@
+#include "measure/settling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace hebe::measure {
+namespace {
+
+// Temperatures over the last `span`, oldest first. Empty: nobody read them.
+std::vector<double> temperatures(std::span<const WarmUpBlock> blocks, Seconds span) {
+  std::vector<double> out;
+  if (blocks.empty()) return out;
+  const auto from = blocks.back().end_ns - to_nanos(span).count();
+  for (const auto& b : blocks)
+    if (b.end_ns >= from && b.temperature_c) out.push_back(static_cast<double>(*b.temperature_c));
+  return out;
+}
+
+bool lasted(std::span<const WarmUpBlock> blocks, Seconds span) {
+  return blocks.front().end_ns <= blocks.back().end_ns - to_nanos(span).count();
+}
+
+double range(const std::vector<double>& values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return *high - *low;
+}
+
+// Mean of the later half less mean of the earlier: what a drift adds and a flicker does not.
+double change(const std::vector<double>& values) {
+  const auto half = values.size() / 2;
+  double before = 0, after = 0;
+  for (std::size_t i = 0; i < half; ++i) {
+    before += values[i];
+    after += values[values.size() - 1 - i];
+  }
+  return half == 0 ? 0 : (after - before) / static_cast<double>(half);
+}
+
+std::string power_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  const auto from = blocks.back().end_ns - to_nanos(tier.settle_span).count();
+  std::array<std::vector<double>, 2> power;
+  for (const auto& b : blocks)
+    if (b.end_ns >= from && b.power)
+      power[static_cast<std::size_t>(b.arm)].push_back(b.power->value());
+  for (std::size_t arm = 0; arm < 2; ++arm) {
+    const auto& p = power[arm];
+    const char name = arm == 0 ? 'A' : 'B';
+    if (p.size() < 2) // one block cannot show that it stands still
+      return fmt::format(
+          "arm {}'s power is known of {} of the blocks of the last {} s, 2 are needed", name,
+          p.size(), tier.settle_span.value());
+    const auto [low, high] = std::minmax_element(p.begin(), p.end());
+    if (const auto moved = *high / *low - 1; moved > tier.settle_power)
+      return fmt::format("arm {}'s power moved between {:.1f} and {:.1f} W, {:.2f} %, in {} s "
+                         "(limit {} %)",
+                         name, *low, *high, 100 * moved, tier.settle_span.value(),
+                         100 * tier.settle_power);
+  }
+  return {};
+}
+
+std::string moved_within(const std::vector<double>& t, Seconds span, Celsius limit) {
+  const auto [low, high] = std::minmax_element(t.begin(), t.end());
+  return fmt::format("the temperature moved between {} and {} C in {} s (limit {} C)", *low, *high,
+                     span.value(), limit.value());
+}
+
+// 20 s do not show a drift over minutes: whole degrees hide a slope of 2 C a minute in them.
+std::string temperature_over_minutes(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  if (lasted(blocks, *tier.still_span) && range(temperatures(blocks, *tier.still_span)) == 0)
+    return {};
+  const auto t = temperatures(blocks, *tier.steady_span);
+  if (!lasted(blocks, *tier.steady_span))
+    return fmt::format("the temperature did not stand still for {} s, and the warm-up has not "
+                       "lasted the {} s over which it may flicker",
+                       tier.still_span->value(), tier.steady_span->value());
+  if (range(t) <= tier.settle_temperature.value()) return {};
+  if (!tier.steady_temperature || !tier.steady_change)
+    return moved_within(t, *tier.steady_span, tier.settle_temperature);
+  if (range(t) > tier.steady_temperature->value())
+    return moved_within(t, *tier.steady_span, *tier.steady_temperature);
+  if (std::abs(change(t)) <= tier.steady_change->value()) return {};
+  return fmt::format("{}, and its mean by {:+.1f} C from the first half of them to the second "
+                     "(limit {} C)",
+                     moved_within(t, *tier.steady_span, *tier.steady_temperature), change(t),
+                     tier.steady_change->value());
+}
+
+} // namespace
+
+std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  if (blocks.empty()) return "nothing ran";
+  if (auto moves = power_that_moves(blocks, tier); !moves.empty()) return moves;
+  const auto t = temperatures(blocks, tier.settle_span);
+  // An unknown temperature is stable only where drift is not judged.
+  if (t.empty()) return tier.max_job_drift ? "the temperature is not known" : "";
+  if (tier.still_span && tier.steady_span) {
+    // Plans from before asked for both.
+    if (!tier.steady_temperature && range(t) > tier.settle_temperature.value())
+      return moved_within(t, tier.settle_span, tier.settle_temperature);
+    return temperature_over_minutes(blocks, tier);
+  }
+  if (range(t) > tier.settle_temperature.value())
+    return moved_within(t, tier.settle_span, tier.settle_temperature);
+  return {};
+}
+
+std::optional<std::int64_t> settled_temperature(std::span<const WarmUpBlock> blocks,
+                                                const Tier& tier) {
+  if (!tier.steady_span || !tier.steady_temperature)
+    return blocks.empty() ? std::nullopt : blocks.back().temperature_c;
+  auto t = temperatures(blocks, *tier.steady_span);
+  if (t.empty()) return std::nullopt;
+  const auto middle = t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2);
+  std::nth_element(t.begin(), middle, t.end());
+  return static_cast<std::int64_t>(*middle);
+}
+
+} // namespace hebe::measure

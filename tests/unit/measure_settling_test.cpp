@@ -1,0 +1,135 @@
+// The warm-up's end, judged. In: made blocks of a second each; out: settled, or what is named as
+// moving.
+#include "measure/settling.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace hebe::measure {
+namespace {
+
+std::vector<WarmUpBlock> seconds_at(const std::vector<std::pair<int, std::int64_t>>& stretches,
+                                    Watts power = Watts(600)) {
+  std::vector<WarmUpBlock> blocks; // (seconds, degrees), a block a second
+  for (const auto& [seconds, degrees] : stretches)
+    for (int i = 0; i < seconds; ++i) {
+      const auto n = static_cast<std::int64_t>(blocks.size());
+      WarmUpBlock b{static_cast<int>(n % 2), n * 1'000'000'000, Seconds(1e-3), power, std::nullopt};
+      b.temperature_c = degrees;
+      blocks.push_back(b);
+    }
+  return blocks;
+}
+
+Tier confirmation() { return tier_named("confirmation-v1").value(); }
+
+// As plans had it that were made before a temperature could flicker.
+Tier without_flicker() {
+  auto tier = confirmation();
+  tier.steady_temperature.reset();
+  tier.steady_change.reset();
+  return tier;
+}
+
+TEST(HasSettled, needs_two_blocks_of_each_arm_within_the_span_and_the_ranges) {
+  const auto blocks = [](std::initializer_list<double> watts,
+                         std::initializer_list<std::int64_t> celsius = {}) {
+    std::vector<WarmUpBlock> out;
+    for (const double w : watts) {
+      const auto i = static_cast<std::int64_t>(out.size());
+      WarmUpBlock b{static_cast<int>(i % 2), i * 1'000'000'000, Seconds(1e-3), Watts(w),
+                    std::nullopt};
+      if (celsius.size() > 0) b.temperature_c = *(celsius.begin() + i);
+      out.push_back(b);
+    }
+    return out;
+  };
+  const auto smoke = tier_named("smoke-v1").value(); // 1 % and 2 C over 4 s
+  EXPECT_FALSE(has_settled({}, smoke));
+  EXPECT_FALSE(has_settled(blocks({400, 400, 400}), smoke));     // arm B once
+  EXPECT_TRUE(has_settled(blocks({400, 500, 400, 500}), smoke)); // each arm by itself
+  EXPECT_TRUE(has_settled(blocks({400, 500, 403.9, 500}), smoke));
+  EXPECT_FALSE(has_settled(blocks({400, 500, 404.1, 500}), smoke));
+  EXPECT_TRUE(has_settled(blocks({100, 100, 400, 500, 400, 500, 400}),
+                          smoke)); // what is older does not count
+  EXPECT_TRUE(has_settled(blocks({400, 500, 400, 500}, {50, 51, 51, 52}), smoke));
+  EXPECT_FALSE(has_settled(blocks({400, 500, 400, 500}, {50, 51, 52, 53}), smoke));
+  auto silent = blocks({400, 500, 400, 500});
+  for (auto& b : silent) b.power.reset();
+  EXPECT_FALSE(has_settled(silent, smoke));
+  auto confirmation = tier_named("confirmation-v1").value();
+  EXPECT_FALSE(has_settled(blocks({400, 500, 400, 500}),
+                           confirmation)); // it judges temperature and has none
+}
+
+// An H200's warm-up of 30 s ended 1 C above its last 20 s; the job then rose by 4 C.
+TEST(HasSettled, of_evidence_needs_a_temperature_that_stands_still_or_stays_for_a_minute) {
+  for (const auto& tier : {confirmation(), without_flicker()}) {
+    const auto after = [&](const std::vector<std::pair<int, std::int64_t>>& stretches) {
+      return has_settled(seconds_at(stretches), tier);
+    };
+    EXPECT_TRUE(after({{10, 40}, {31, 50}}));
+    EXPECT_FALSE(after({{10, 40}, {29, 50}})) << "not yet for 30 s";
+    EXPECT_FALSE(after({{10, 48}, {15, 49}, {15, 50}})) << "1 C in 20 s, and still rising";
+    EXPECT_FALSE(after({{20, 48}, {20, 49}, {20, 50}}));
+    EXPECT_FALSE(after({{20, 48}, {20, 49}, {25, 50}})) << "2 C in a minute, all of it upwards";
+    EXPECT_TRUE(after({{10, 40}, {20, 49}, {20, 50}, {21, 49}})) << "flickers between two degrees";
+    EXPECT_FALSE(after({{20, 49}, {20, 50}, {5, 49}})) << "for a minute, not less";
+  }
+}
+
+// Near its power limit an H200 went 57, 55, 57 C while its power stood within 0.2 %.
+TEST(HasSettled, a_temperature_may_flicker_by_two_degrees_without_a_trend) {
+  const auto flicker =
+      seconds_at({{5, 57}, {20, 56}, {5, 55}, {10, 57}, {5, 55}, {10, 56}, {5, 57}, {5, 56}});
+  EXPECT_EQ(what_moves(flicker, confirmation()), "");
+  EXPECT_EQ(settled_temperature(flicker, confirmation()), 56);
+  EXPECT_FALSE(has_settled(flicker, without_flicker())) << "older plans are judged as before";
+  const auto wide = what_moves(seconds_at({{20, 55}, {20, 58}, {21, 55}}), confirmation());
+  EXPECT_EQ(wide, "the temperature moved between 55 and 58 C in 60 s (limit 2 C)");
+  const auto rising = what_moves(seconds_at({{25, 55}, {11, 56}, {25, 57}}), confirmation());
+  EXPECT_NE(rising.find("from the first half of them to the second (limit 0.5 C)"),
+            std::string::npos)
+      << rising;
+  const auto falling = what_moves(seconds_at({{25, 57}, {11, 56}, {25, 55}}), confirmation());
+  EXPECT_NE(falling.find("-1.7 C"), std::string::npos) << falling;
+}
+
+TEST(HasSettled, what_moves_is_named_with_its_figure) {
+  auto blocks = seconds_at({{70, 50}});
+  blocks[60].power = Watts(604.2); // arm A, 0.7 %
+  EXPECT_EQ(what_moves(blocks, confirmation()),
+            "arm A's power moved between 600.0 and 604.2 W, 0.70 %, in 20 s (limit 0.6 %)");
+  for (auto& b : blocks)
+    if (b.arm == 1) b.power.reset();
+  blocks[60].power = Watts(600);
+  EXPECT_EQ(what_moves(blocks, confirmation()),
+            "arm B's power is known of 0 of the blocks of the last 20 s, 2 are needed");
+  blocks = seconds_at({{70, 50}});
+  for (auto& b : blocks) b.temperature_c.reset();
+  EXPECT_EQ(what_moves(blocks, confirmation()), "the temperature is not known");
+}
+
+TEST(SettledTemperature, is_the_median_of_the_span_and_not_the_last_flicker) {
+  EXPECT_EQ(settled_temperature(seconds_at({{100, 40}, {60, 50}, {1, 52}}), confirmation()), 50);
+  EXPECT_EQ(settled_temperature({}, confirmation()), std::nullopt);
+  EXPECT_EQ(settled_temperature(seconds_at({{60, 50}, {1, 52}}), without_flicker()), 52)
+      << "older plans are judged as before";
+}
+
+TEST(Tier, settling_is_written_and_read_and_absent_from_plans_from_before) {
+  auto before = without_flicker();
+  EXPECT_FALSE(to_json(before).contains("steady_temperature_c"));
+  EXPECT_EQ(tier_from(to_json(before))->steady_temperature, std::nullopt);
+  EXPECT_EQ(tier_from(to_json(confirmation()))->steady_temperature, Celsius(2));
+  EXPECT_EQ(tier_from(to_json(confirmation()))->steady_change, Celsius(0.5));
+  before.still_span.reset();
+  before.steady_span.reset();
+  EXPECT_FALSE(to_json(before).contains("still_span_s"));
+  EXPECT_EQ(tier_from(to_json(before))->still_span, std::nullopt);
+  EXPECT_EQ(tier_from(to_json(confirmation()))->still_span, Seconds(30));
+}
+
+} // namespace
+} // namespace hebe::measure
