@@ -158,8 +158,11 @@ Result<std::string> freeze(measure::Plan& plan, const PreparedArms& prepared, co
   plan.subject = subject_json(prepared.a);
   if (prepared.b) plan.subject_b = subject_json(*prepared.b);
   plan.qualification = prepared.qualification;
-  plan.cubins = {prepared.arm(0).compiled.artifacts.at("cubin"),
-                 prepared.arm(1).compiled.artifacts.at("cubin")};
+  for (const std::size_t arm : {0, 1}) {
+    const auto& artifacts = prepared.arm(arm).compiled.artifacts;
+    const auto cubin = artifacts.find("cubin");
+    plan.cubins[arm] = cubin != artifacts.end() ? cubin->second : artifacts.at("library");
+  }
   plan.inputs = prepared.a.inputs;
   Json faults = Json::array();
   for (const auto& f : target.faults)

@@ -64,10 +64,12 @@ struct CudaKernel final : Kernel {
   std::vector<kernel::PackedParameter> parameters;
   std::vector<void*> pointers; // into parameters
   DevicePointer scratch = 0;
+  kernel::LibraryOperation operation; // in the place of module and function
   CudaKernel() = default;
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
   ~CudaKernel() override {
+    operation = nullptr; // it may still refer to the scratch
     if (scratch != 0) d->p_cuMemFree(scratch);
     if (module != nullptr) d->p_cuModuleUnload(module);
   }
@@ -187,6 +189,13 @@ public:
     auto k = std::make_unique<CudaKernel>();
     k->d = &d_;
     k->spec = &spec;
+    if (image.library_call) {
+      if (spec.global_scratch.bytes > 0) {
+        HEBE_TRY(k->scratch, allocate({spec.global_scratch.bytes}));
+      }
+      HEBE_TRY(k->operation, image.library_call(buffers, k->scratch));
+      return k;
+    }
     HEBE_CHECK(d_.check(d_.p_cuModuleLoadData(&k->module, image.cubin.data()), "cuModuleLoadData"));
     HEBE_CHECK(d_.check(d_.p_cuModuleGetFunction(&k->function, k->module, spec.entry.c_str()),
                         "cuModuleGetFunction"));
@@ -206,6 +215,9 @@ public:
 
   [[nodiscard]] Result<Occupancy> occupancy(Kernel& kernel) override {
     const auto& k = static_cast<CudaKernel&>(kernel);
+    if (k.operation)
+      return refuse(RefusalCode::unsupported,
+                    "a library does not say how its kernels occupy a GPU");
     Occupancy o;
     const auto read_attribute = [&](int& out, CUfunction_attribute which) {
       return d_.check(d_.p_cuFuncGetAttribute(&out, which, k.function), "cuFuncGetAttribute");
@@ -299,6 +311,7 @@ private:
   }
 
   Status enqueue(CudaKernel& k) {
+    if (k.operation) return k.operation(stream_);
     const auto& s = *k.spec;
     std::array<CUlaunchAttribute, 4> attributes{};
     unsigned count = 0;

@@ -35,8 +35,9 @@ using FunctionalModel = std::function<Status()>;
 struct KernelImage {
   const kernel::LaunchSpec* launch = nullptr;
   std::string_view cubin;
-  std::string_view ttgir;     ///< what sim interprets; empty: there is none
-  FunctionalModel functional; ///< where it cannot be
+  std::string_view ttgir;             ///< what sim interprets; empty: there is none
+  FunctionalModel functional;         ///< where it cannot be
+  kernel::LibraryCall library_call{}; ///< in the place of the cubin
 };
 
 /// A loaded kernel with its parameters bound.

@@ -28,6 +28,8 @@ struct CompiledCase {
   Json resources;  ///< registers, stack and spills as the cubin says, or why they are not known
   std::string cubin;
   std::string ttgir; ///< what the simulated GPU interprets
+  /// In the place of a cubin: artifacts then name the library's file, as "library".
+  LibraryCall library_call{};
 };
 
 [[nodiscard]] Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,

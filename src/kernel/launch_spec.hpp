@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,16 @@ struct LaunchSpec {
   [[nodiscard]] static Result<LaunchSpec> from_json(const Json& json, std::string_view where);
   [[nodiscard]] std::uint64_t programs() const;
 };
+
+/// An operation of a library (a GEMM of cuBLASLt) in a kernel's place, bound to memory and to the
+/// context that is current: it enqueues itself on a stream (a CUstream). It may be captured into a
+/// graph: it neither allocates nor waits.
+using LibraryOperation = std::function<Status(void* stream)>;
+/// Makes it, with the context current. `buffers`: addresses of the launch's buffer arguments, in
+/// order; `scratch`: global_scratch.bytes of device memory (0: none was asked for). What the
+/// operation holds (handles) goes with it, before the context does.
+using LibraryCall = std::function<Result<LibraryOperation>(std::span<const std::uint64_t> buffers,
+                                                           std::uint64_t scratch)>;
 
 /// One kernel parameter as it lies in the launch buffer.
 struct PackedParameter {

@@ -23,25 +23,36 @@ Result<Seconds> time_graph(gpu::Device& device, gpu::Graph& graph) {
 
 } // namespace
 
+Result<SizedGraph> size_graph(gpu::Device& device, gpu::Kernel& kernel,
+                              std::optional<std::uint32_t> given, Seconds target) {
+  SizedGraph out;
+  std::uint32_t launches = given.value_or(4);
+  for (int round = 0; round < 3; ++round) { // a cold clock makes the first estimate too long
+    HEBE_TRY(out.graph, device.capture(kernel, launches));
+    HEBE_TRY(out.replay_time, time_graph(device, *out.graph));
+    out.launches = launches;
+    const double wanted = target / (out.replay_time / launches);
+    if (out.replay_time.value() <= 0)
+      return refuse(RefusalCode::driver_call_failed, "a graph's events are 0 s apart",
+                    "run `hebe doctor`", "cuEventElapsedTime");
+    const auto next = static_cast<std::uint32_t>(
+        std::clamp(std::round(wanted), 1.0, static_cast<double>(kMostLaunches)));
+    if (given || std::abs(static_cast<double>(next) / launches - 1) < 0.2) break;
+    if (round < 2) launches = next;
+  }
+  return out;
+}
+
 Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels, bool same_code,
                           Seconds target) {
   Arms arms;
   for (std::size_t a = 0; a < 2; ++a) {
-    const bool given = same_code && a == 1;
-    std::uint32_t launches = given ? arms.launches_per_replay[0] : 4;
-    for (int round = 0; round < 3; ++round) { // a cold clock makes the first estimate too long
-      HEBE_TRY(arms.graphs[a], device.capture(*kernels[a], launches));
-      HEBE_TRY(arms.replay_time[a], time_graph(device, *arms.graphs[a]));
-      arms.launches_per_replay[a] = launches;
-      const double wanted = target / (arms.replay_time[a] / launches);
-      if (arms.replay_time[a].value() <= 0)
-        return refuse(RefusalCode::driver_call_failed, "a graph's events are 0 s apart",
-                      "run `hebe doctor`", "cuEventElapsedTime");
-      const auto next = static_cast<std::uint32_t>(
-          std::clamp(std::round(wanted), 1.0, static_cast<double>(kMostLaunches)));
-      if (given || std::abs(static_cast<double>(next) / launches - 1) < 0.2) break;
-      if (round < 2) launches = next;
-    }
+    std::optional<std::uint32_t> given;
+    if (same_code && a == 1) given = arms.launches_per_replay[0];
+    HEBE_TRY(auto sized, size_graph(device, *kernels[a], given, target));
+    arms.graphs[a] = std::move(sized.graph);
+    arms.launches_per_replay[a] = sized.launches;
+    arms.replay_time[a] = sized.replay_time;
   }
   return arms;
 }

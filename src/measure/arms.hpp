@@ -5,6 +5,7 @@
 #include "gpu/device.hpp"
 
 #include <array>
+#include <optional>
 
 namespace hebe::measure {
 
@@ -13,6 +14,18 @@ struct Arms {
   std::array<std::uint32_t, 2> launches_per_replay{};
   std::array<Seconds, 2> replay_time{}; ///< as calibrated
 };
+
+/// One kernel's graph, sized.
+struct SizedGraph {
+  std::unique_ptr<gpu::Graph> graph;
+  std::uint32_t launches = 0;
+  Seconds replay_time{0}; ///< as calibrated
+};
+
+/// Lasts about `target`, or has `launches` of them where that is given.
+[[nodiscard]] Result<SizedGraph> size_graph(gpu::Device& device, gpu::Kernel& kernel,
+                                            std::optional<std::uint32_t> launches = {},
+                                            Seconds target = Seconds(0.025));
 
 /// Sizes each arm's graph to last about `target`: long beside the host's pauses, short beside a
 /// window. `same_code`: both arms are one cubin, and then get one length, so that nothing differs

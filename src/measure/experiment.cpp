@@ -1,5 +1,6 @@
 #include "measure/experiment.hpp"
 
+#include "measure/board_watch.hpp"
 #include "measure/meter_check.hpp"
 #include "measure/replay_stream.hpp"
 
@@ -30,7 +31,7 @@ public:
 
   Result<RawRun> execute() {
     const auto started = device_.clock().now();
-    HEBE_CHECK(remember_board());
+    remember_board();
     sampler_.start();
     HEBE_TRY(stream_, ReplayStream::make(device_, {arms_.graphs[0].get(), arms_.graphs[1].get()}));
     HEBE_CHECK(warm_up());
@@ -47,76 +48,21 @@ public:
   }
 
 private:
-  // --- the board ---------------------------------------------------------------------------------
-
-  Status remember_board() {
-    if (auto limit = meter_.power_limit(); limit) raw_.reference.power_limit = *limit;
-    if (auto errors = meter_.uncorrected_errors(); errors)
-      errors_before_ = *errors;
-    else
-      ecc_reason_ = errors.error().what;
-    const auto xid = meter_.new_xid_events(); // events from before the run are not ours
-    raw_.errors = {
-        {"ecc", errors_before_ ? Json("none seen") : Json{{"unavailable", ecc_reason_}}},
-        {"xid", xid ? Json("none seen") : Json{{"unavailable", xid.error().what}}},
-        {"processes", supervision_.own_pids.empty()
-                          ? Json{{"unavailable", "the driver does not list even our own process"}}
-                          : Json("none but ours")}};
-    return {};
+  void remember_board() {
+    watch_.remember(supervision_.own_pids);
+    if (watch_.power_limit()) raw_.reference.power_limit = *watch_.power_limit();
+    raw_.errors = watch_.watched();
   }
 
   Status board_still_fit() {
-    HEBE_TRY(const auto processes, meter_.processes());
-    for (const auto& p : processes)
-      if (!supervision_.own_pids.contains(p.pid))
-        return refuse(RefusalCode::gpu_busy,
-                      fmt::format("process {} ({}) began to use the GPU during the run", p.pid,
-                                  p.name.empty() ? "name unknown" : p.name),
-                      "end it, or wait for it, and run again", meter_.board().uuid);
-    if (auto errors = meter_.uncorrected_errors();
-        errors && errors_before_ && *errors > *errors_before_)
-      return refuse(RefusalCode::device_error,
-                    fmt::format("{} uncorrected ECC errors appeared during the run",
-                                *errors - *errors_before_),
-                    "check the board's health before measuring on it", meter_.board().uuid);
-    if (auto xids = meter_.new_xid_events(); xids && !xids->empty())
-      return refuse(RefusalCode::device_error,
-                    fmt::format("Xid {} was reported during the run", xids->front()),
-                    "see dmesg for its meaning", meter_.board().uuid);
+    HEBE_CHECK(watch_.still_fit(supervision_.own_pids));
     if (auto failure = sampler_.failure()) return std::unexpected(*failure);
     return {};
   }
 
-  // --- replays -----------------------------------------------------------------------------------
-
-  Status fill(int arm) {
-    while (!stream_->full()) HEBE_CHECK(stream_->enqueue(arm));
-    return {};
-  }
-
-  // Replays `arm` until `length` of its own device time has passed; what is still queued of another
-  // arm completes first. What a replay takes beyond its typical time is idleness (the host came too
-  // late): it is no pre-roll, and after a long one the pre-roll begins anew.
-  struct Stretch {
-    Seconds device{0}, idle{0};
-    std::int64_t replays = 0;
-    Completion last;
-  };
   Result<Stretch> replay_for(int arm, Seconds length) {
-    constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
-    const auto typical = arms_.replay_time[static_cast<std::size_t>(arm)];
-    Stretch s;
-    for (int restarts = 0; s.replays == 0 || s.device < length;) {
-      HEBE_CHECK(fill(arm));
-      HEBE_TRY(s.last, stream_->complete());
-      if (s.last.arm != arm) continue;
-      const Seconds idle(std::max(0.0, (s.last.since_previous - typical).value()));
-      s.idle += idle;
-      s.device += s.last.since_previous - idle;
-      ++s.replays;
-      if (idle > plan_.tier.max_idle && restarts++ < kMostRestarts) s.device = Seconds(0);
-    }
-    return s;
+    return stream_->replay_for(arm, length, arms_.replay_time[static_cast<std::size_t>(arm)],
+                               plan_.tier.max_idle);
   }
 
   // --- warm-up -----------------------------------------------------------------------------------
@@ -288,23 +234,11 @@ private:
     r.begin_ns = ns(before.last.at);
     HEBE_TRY(r.begin, meter_.read_boundary());
 
-    // Every replay in flight is of this arm and belongs to the window.
-    auto to_enqueue = r.replays - static_cast<std::int64_t>(stream_->in_flight());
-    double sum = 0, squares = 0;
-    Completion last;
-    for (std::int64_t i = 0; i < r.replays; ++i) {
-      for (; !stream_->full(); --to_enqueue)
-        HEBE_CHECK(stream_->enqueue(to_enqueue > 0 ? arm : next_arm));
-      HEBE_TRY(last, stream_->complete());
-      const double t = last.since_previous.value();
-      sum += t;
-      squares += t * t;
-    }
-    r.end_ns = ns(last.at);
+    HEBE_TRY(const auto timed, stream_->time_replays(arm, next_arm, r.replays));
+    r.end_ns = ns(timed.last.at);
     HEBE_TRY(r.end, meter_.read_boundary());
-    const auto n = static_cast<double>(r.replays);
-    r.elapsed = Seconds(sum);
-    r.replay_cv = std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n))) / (sum / n);
+    r.elapsed = timed.elapsed;
+    r.replay_cv = timed.cv;
     raw_.windows.push_back(std::move(w));
     // The previous pair's samples have long arrived; this window's have not.
     if (position == 0) return judge_finished();
@@ -385,8 +319,7 @@ private:
   std::array<std::int64_t, 2> replays_{};
   Seconds pre_roll_ = kSamplesArrive;
   std::vector<Turn> turns_;
-  std::string ecc_reason_;
-  std::optional<std::int64_t> errors_before_;
+  BoardWatch watch_{meter_};
   std::size_t judged_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "measure/replay_stream.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace hebe::measure {
 
 Result<ReplayStream> ReplayStream::make(gpu::Device& device, std::array<gpu::Graph*, 2> graphs) {
@@ -33,6 +36,40 @@ Result<Completion> ReplayStream::complete() {
   previous_ = oldest.done;
   queue_.pop_front();
   return c;
+}
+
+Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typical,
+                                         Seconds max_idle) {
+  constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
+  Stretch s;
+  for (int restarts = 0; s.replays == 0 || s.device < length;) {
+    while (!full()) HEBE_CHECK(enqueue(arm));
+    HEBE_TRY(s.last, complete());
+    if (s.last.arm != arm) continue;
+    const Seconds idle(std::max(0.0, (s.last.since_previous - typical).value()));
+    s.idle += idle;
+    s.device += s.last.since_previous - idle;
+    ++s.replays;
+    if (idle > max_idle && restarts++ < kMostRestarts) s.device = Seconds(0);
+  }
+  return s;
+}
+
+Result<TimedReplays> ReplayStream::time_replays(int arm, int next_arm, std::int64_t replays) {
+  auto to_enqueue = replays - static_cast<std::int64_t>(in_flight());
+  double sum = 0, squares = 0;
+  TimedReplays out;
+  for (std::int64_t i = 0; i < replays; ++i) {
+    for (; !full(); --to_enqueue) HEBE_CHECK(enqueue(to_enqueue > 0 ? arm : next_arm));
+    HEBE_TRY(out.last, complete());
+    const double t = out.last.since_previous.value();
+    sum += t;
+    squares += t * t;
+  }
+  const auto n = static_cast<double>(replays);
+  out.elapsed = Seconds(sum);
+  out.cv = std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n))) / (sum / n);
+  return out;
 }
 
 Status ReplayStream::drain() {

@@ -16,6 +16,21 @@ struct Completion {
   Instant at;                ///< host time at which it was seen
 };
 
+/// Replays of one arm on end. What a replay takes beyond its typical time is idleness (the host
+/// came too late), and no device time.
+struct Stretch {
+  Seconds device{0}, idle{0};
+  std::int64_t replays = 0;
+  Completion last;
+};
+
+/// A fixed number of replays, each timed by the device.
+struct TimedReplays {
+  Seconds elapsed{0};
+  double cv = 0; ///< of the replays' own times
+  Completion last;
+};
+
 class ReplayStream {
 public:
   /// Graphs in flight. At about 25 ms each they outlast every pause of the host by far.
@@ -29,6 +44,13 @@ public:
   [[nodiscard]] bool full() const { return queue_.size() >= kDepth; }
   /// Waits for the oldest replay. Something must be in flight.
   [[nodiscard]] Result<Completion> complete();
+  /// Replays `arm` until `length` of its own device time has passed; what is still queued of
+  /// another arm completes first. After an idleness of more than `max_idle` the stretch begins
+  /// anew.
+  [[nodiscard]] Result<Stretch> replay_for(int arm, Seconds length, Seconds typical,
+                                           Seconds max_idle);
+  /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.
+  [[nodiscard]] Result<TimedReplays> time_replays(int arm, int next_arm, std::int64_t replays);
   /// Waits for all; the GPU idles afterwards.
   [[nodiscard]] Status drain();
 

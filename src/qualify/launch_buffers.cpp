@@ -148,6 +148,13 @@ Status LaunchBuffers::inputs_intact() const {
   });
 }
 
+std::vector<std::string> LaunchBuffers::output_names() const {
+  std::vector<std::string> out;
+  for (const auto& a : launch_->arguments)
+    if (a.is_buffer && a.role != kernel::Role::in) out.push_back(a.name);
+  return out;
+}
+
 Result<std::vector<std::string>> LaunchBuffers::output_digests() const {
   std::vector<std::string> out;
   HEBE_CHECK(each([&](const kernel::Argument& a, const gpu::GuardedBuffer& buffer) -> Status {

@@ -28,6 +28,8 @@ public:
   [[nodiscard]] Status canaries_intact() const;
   /// wrong_output, naming the input.
   [[nodiscard]] Status inputs_intact() const;
+  /// Every output (role out or inout), in order.
+  [[nodiscard]] std::vector<std::string> output_names() const;
   /// Of every output, in order.
   [[nodiscard]] Result<std::vector<std::string>> output_digests() const;
   [[nodiscard]] Result<std::vector<std::byte>> output_bytes(const std::string& name) const;

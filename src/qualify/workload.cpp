@@ -1,5 +1,7 @@
 #include "qualify/workload.hpp"
 
+#include "qualify/kernel_check.hpp"
+
 #include "core/files.hpp"
 #include "core/sha256.hpp"
 #include "kernel/inputs.hpp"
@@ -15,37 +17,6 @@
 #include <unistd.h>
 
 namespace hebe::qualify {
-namespace {
-
-// For each buffer argument of `b`, in its order, which one of `a` it is.
-Result<std::vector<std::size_t>> same_buffers(const kernel::LaunchSpec& a,
-                                              const kernel::LaunchSpec& b) {
-  std::vector<const kernel::Argument*> first;
-  for (const auto& x : a.arguments)
-    if (x.is_buffer) first.push_back(&x);
-  std::vector<std::size_t> places;
-  for (const auto& y : b.arguments) {
-    if (!y.is_buffer) continue;
-    const auto hit =
-        std::find_if(first.begin(), first.end(), [&](auto* x) { return x->name == y.name; });
-    if (hit == first.end() || (*hit)->dtype != y.dtype || (*hit)->shape != y.shape ||
-        (*hit)->role != y.role)
-      return refuse(RefusalCode::bad_spec,
-                    "the two arms do not take the same buffers: \"" + y.name + "\" of arm B " +
-                        (hit == first.end() ? "is none of arm A's"
-                                            : "has another type, shape or role in arm A"),
-                    "a contrast needs arms that read the same inputs and write the same outputs");
-    places.push_back(static_cast<std::size_t>(hit - first.begin()));
-  }
-  if (places.size() != first.size())
-    return refuse(RefusalCode::bad_spec,
-                  fmt::format("the two arms do not take the same buffers: arm A has {}, arm B {}",
-                              first.size(), places.size()),
-                  "a contrast needs arms that read the same inputs and write the same outputs");
-  return places;
-}
-
-} // namespace
 
 Result<Workload> Workload::make(gpu::Device& device,
                                 std::array<const kernel::CompiledCase*, 2> arms,
@@ -60,28 +31,11 @@ Result<Workload> Workload::make(gpu::Device& device,
     const auto& own = i == 0 ? pointers : in_b_order;
     const gpu::KernelImage image{
         &arms[i]->launch, arms[i]->cubin, arms[i]->ttgir,
-        LaunchBuffers::functional_model(device, arms[i]->launch, *expected[i], own)};
+        LaunchBuffers::functional_model(device, arms[i]->launch, *expected[i], own),
+        arms[i]->library_call};
     HEBE_TRY(w.kernels_[i], device.load(image, own));
   }
   return w;
-}
-
-// A kernel that works in place is replayed on its own output: unless that is a fixed point, the
-// windows would time other data than the recorded inputs, and data alone can halve a kernel's
-// power.
-Status Workload::repeats_in_place(int arm) {
-  const bool in_place =
-      std::any_of(launch().arguments.begin(), launch().arguments.end(),
-                  [](auto& a) { return a.is_buffer && a.role == kernel::Role::inout; });
-  if (!in_place) return {};
-  HEBE_TRY(const auto before, buffers_.output_digests());
-  HEBE_CHECK(device_->launch_once(*kernels_[static_cast<std::size_t>(arm)]));
-  HEBE_TRY(const auto after, buffers_.output_digests());
-  if (before == after) return {};
-  return refuse(
-      RefusalCode::bad_spec,
-      "the kernel changes its own input: replayed, it would be timed on other data than recorded",
-      "write to a separate output, or use data that the kernel leaves as it is");
 }
 
 Status Workload::still_right() {
@@ -113,35 +67,11 @@ Result<Json> Workload::arms_agree(bool required) const {
 
 Result<Json> Workload::check(bool equal_arms) {
   Json out = Json::object();
-  for (int arm = 0; arm < 2; ++arm) {
-    std::array<std::vector<std::string>, 2> digests;
-    Json outputs;
-    for (std::size_t round = 0; round < 2; ++round) {
-      // 0xFF is NaN in every float type; the second pattern shows elements that were not written at
-      // all.
-      HEBE_CHECK(buffers_.poison(round == 0 ? std::byte{0xFF} : std::byte{0x5A}));
-      HEBE_CHECK(device_->launch_once(*kernels_[static_cast<std::size_t>(arm)]));
-      if (round == 0) {
-        const auto i = static_cast<std::size_t>(arm);
-        HEBE_TRY(outputs, buffers_.check_outputs(arms_[i]->launch, *expected_[i],
-                                                 arm == 0 ? "arm A" : "arm B"));
-      }
-      HEBE_TRY(digests[round], buffers_.output_digests());
-    }
-    if (digests[0] != digests[1])
-      return refuse(RefusalCode::wrong_output,
-                    fmt::format("arm {}: two launches on the same inputs gave different outputs",
-                                arm == 0 ? "A" : "B"),
-                    "the kernel leaves elements unwritten or has a race; a kernel must be "
-                    "repeatable to be timed");
-    HEBE_CHECK(buffers_.canaries_intact());
-    HEBE_CHECK(buffers_.inputs_intact());
-    std::size_t next = 0;
-    for (const auto& a : launch().arguments)
-      if (a.is_buffer && a.role != kernel::Role::in) outputs[a.name]["sha256"] = digests[0][next++];
-    checked_outputs_[static_cast<std::size_t>(arm)] = digests[0];
-    HEBE_CHECK(repeats_in_place(arm));
-    out[arm == 0 ? "A" : "B"] = outputs;
+  for (const std::size_t arm : {0, 1}) {
+    HEBE_TRY(auto found, check_kernel(*device_, buffers_, *kernels_[arm], arms_[arm]->launch,
+                                      *expected_[arm], arm == 0 ? "arm A" : "arm B"));
+    checked_outputs_[arm] = std::move(found.digests);
+    out[arm == 0 ? "A" : "B"] = std::move(found.outputs);
   }
   if (arms_[0] != arms_[1]) {
     HEBE_TRY(out["B_against_A"], arms_agree(equal_arms));

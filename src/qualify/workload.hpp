@@ -37,7 +37,6 @@ private:
            std::array<const ExpectedOutputs*, 2> expected, LaunchBuffers buffers)
       : device_(&device), arms_(arms), expected_(expected), buffers_(std::move(buffers)) {}
   [[nodiscard]] const kernel::LaunchSpec& launch() const { return arms_[0]->launch; }
-  [[nodiscard]] Status repeats_in_place(int arm);
   [[nodiscard]] Result<Json> arms_agree(bool required) const;
 
   gpu::Device* device_;

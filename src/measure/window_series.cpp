@@ -1,0 +1,242 @@
+#include "measure/window_series.hpp"
+
+#include "core/philox.hpp"
+#include "measure/intervals.hpp"
+#include "measure/meter_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hebe::measure {
+namespace {
+
+constexpr Seconds kIdleBefore{0.6};    // a clean step, from which the meter's lag is read
+constexpr Seconds kTrial{3};           // of the warm-up, for the meter's own check
+constexpr Seconds kBlock{1};           // of the warm-up, between two looks at the board
+constexpr Seconds kLongestWait{3};     // for the samples behind a window
+constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in the buffer
+constexpr double kReserve = 1.02;      // a board that speeds up must not make windows too short
+
+std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
+
+} // namespace
+
+std::optional<double> batch_error(std::span<const double> values, double memory) {
+  constexpr std::size_t kFewestBatches = 4, kMostBatches = 20;
+  const auto shortest = static_cast<std::size_t>(std::max(2.0, std::ceil(2 * memory)));
+  const auto count = std::min(kMostBatches, values.size() / shortest);
+  if (count < kFewestBatches) return std::nullopt;
+  const auto length = values.size() / count; // what is left over at the end is in no batch
+  std::vector<double> means;
+  for (std::size_t b = 0; b < count; ++b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < length; ++i) sum += values[b * length + i];
+    means.push_back(sum / static_cast<double>(length));
+  }
+  double mean = 0, squares = 0;
+  for (const double m : means) mean += m / static_cast<double>(count);
+  for (const double m : means) squares += (m - mean) * (m - mean);
+  const auto df = static_cast<double>(count - 1);
+  const double error = std::sqrt(squares / df / static_cast<double>(count));
+  constexpr double kNormal95 = 1.959963984540054;
+  return error * t_exceeded_with(0.025, df) / kNormal95;
+}
+
+WindowSeries::WindowSeries(gpu::Device& device, meter::BoardMeter& meter, const Tier& tier,
+                           const Supervision& supervision, std::uint64_t seed)
+    : device_(device), meter_(meter), tier_(tier), supervision_(supervision), seed_(seed),
+      sampler_(meter, device.clock()), watch_(meter) {
+  watch_.remember(supervision.own_pids);
+  reference_.power_limit = watch_.power_limit();
+  sampler_.start();
+}
+
+Status WindowSeries::still_fit() {
+  HEBE_CHECK(supervision_.may_continue());
+  HEBE_CHECK(watch_.still_fit(supervision_.own_pids));
+  if (auto failure = sampler_.failure()) return std::unexpected(*failure);
+  return {};
+}
+
+Status WindowSeries::warm_up(const SteadyLoad& load, Seconds at_least) {
+  device_.clock().sleep_for(to_nanos(kIdleBefore));
+  HEBE_TRY(auto stream, ReplayStream::make(device_, {load.graph, load.graph}));
+  const auto begin = device_.clock().now();
+  std::optional<meter::Boundary> first;
+  bool checked = false;
+  while (!checked || to_seconds(device_.clock().now() - begin) < at_least) {
+    HEBE_CHECK(still_fit());
+    HEBE_TRY(const auto stretch, stream.replay_for(0, kBlock, load.replay_time, tier_.max_idle));
+    HEBE_TRY(const auto boundary, meter_.read_boundary());
+    sampler_.drain_now();
+    reference_.latency[0] = (stretch.device + stretch.idle) / static_cast<double>(stretch.replays) /
+                            load.launches_per_replay;
+    if (boundary.temperature_c) reference_.temperature_c = *boundary.temperature_c;
+    if (boundary.sm_clock_mhz) clock_mhz_ = *boundary.sm_clock_mhz;
+    if (!first) first = boundary;
+    if (checked || to_seconds(device_.clock().now() - begin) <= kTrial) continue;
+    if (auto failure = sampler_.failure()) return std::unexpected(*failure);
+    const auto record = sampler_.record();
+    HEBE_TRY(behaviour_,
+             check_meter({record.samples, ns(begin), *first, boundary, reference_.power_limit}));
+    auto& b = behaviour_;
+    b.response = supervision_.response;
+    if (b.response.record && b.step_lag &&
+        !agrees_with_step(*b.response.record, *b.step_lag, b.sample_period))
+      return refuse(RefusalCode::meter_not_qualified,
+                    disagreement(*b.response.record, *b.step_lag, b.sample_period),
+                    "the meter is not what it was: probe it again with `hebe probe-response`",
+                    meter_.board().uuid);
+    checked = true;
+  }
+  return stream.drain();
+}
+
+// With the board as it is meanwhile: loaded, where a stream is given, else idle.
+Status WindowSeries::await_samples(ReplayStream* stream, const SteadyLoad* load,
+                                   std::int64_t until_ns) {
+  for (Seconds waited{0}; waited < kLongestWait; waited += kSamplesArrive) {
+    if (stream != nullptr) {
+      HEBE_CHECK(stream->replay_for(0, kSamplesArrive, load->replay_time, tier_.max_idle));
+    } else {
+      device_.clock().sleep_for(to_nanos(kSamplesArrive));
+    }
+    sampler_.drain_now();
+    if (!sampler_.between(until_ns, std::numeric_limits<std::int64_t>::max()).empty()) break;
+  }
+  if (auto failure = sampler_.failure()) return std::unexpected(*failure);
+  return {};
+}
+
+Result<std::pair<Watts, Watts>> WindowSeries::mean_power(std::int64_t begin_ns, std::int64_t end_ns,
+                                                         Watts mean) const {
+  std::vector<double> watts;
+  for (const auto& s : sampler_.between(begin_ns, end_ns))
+    watts.push_back(static_cast<double>(s.raw_mw) * 1e-3);
+  const double memory = std::max(behaviour_.lag.value(), behaviour_.sample_period.value()) /
+                        behaviour_.sample_period.value();
+  const auto error = batch_error(watts, memory);
+  if (!error)
+    return refuse(RefusalCode::meter_gap,
+                  fmt::format("{} power samples in {:.3f} s are too few to say how sure their mean "
+                              "is",
+                              watts.size(), to_seconds(Nanos(end_ns - begin_ns)).value()),
+                  "use longer windows", meter_.samples_source().name);
+  // A quiet meter still counts in whole milliwatts.
+  constexpr double kRounding = 1e-3 / 3.4641016151377544; // 1 mW / sqrt(12)
+  return std::pair(mean, Watts(std::hypot(*error, kRounding)));
+}
+
+Result<IdleStretch> WindowSeries::idle(Seconds length) {
+  HEBE_CHECK(still_fit());
+  device_.clock().sleep_for(to_nanos(std::max(pre_roll_for(behaviour_), kSamplesArrive)));
+  HEBE_TRY(const auto begin, meter_.read_boundary());
+  device_.clock().sleep_for(to_nanos(length));
+  HEBE_TRY(const auto end, meter_.read_boundary());
+  const auto begin_ns = ns(begin.before), end_ns = ns(end.before);
+  HEBE_CHECK(await_samples(nullptr, nullptr, end_ns));
+  HEBE_CHECK(still_fit());
+  WindowReading reading;
+  reading.begin_ns = begin_ns;
+  reading.end_ns = end_ns;
+  reading.launches_per_replay = 1;
+  reading.replays = 1;
+  reading.begin = begin;
+  reading.end = end;
+  const auto margin = to_nanos(Seconds(1)).count();
+  const auto samples = sampler_.between(begin_ns - margin, end_ns + margin);
+  const auto estimate = estimate_window(reading, samples, behaviour_);
+  if (!estimate.mean_power || estimate.coverage < tier_.min_coverage ||
+      estimate.max_gap > tier_.max_sample_gap)
+    return refuse(estimate.samples == 0 ? RefusalCode::meter_empty : RefusalCode::meter_gap,
+                  fmt::format("the idle board was seen by {} samples, with a gap of {:.3f} s",
+                              estimate.samples, estimate.max_gap.value()),
+                  "see `hebe doctor` for the board's state", meter_.samples_source().name);
+  const auto counted = begin.energy_mj && end.energy_mj
+                           ? std::optional(*end.energy_mj - *begin.energy_mj)
+                           : std::nullopt;
+  if (counted && *counted <= 0)
+    return refuse(*counted == 0 ? RefusalCode::meter_frozen : RefusalCode::meter_backwards,
+                  fmt::format("the energy counter moved by {} mJ in {:.3f} s of idle: a chip draws "
+                              "power doing nothing",
+                              *counted, to_seconds(Nanos(end_ns - begin_ns)).value()),
+                  "qualify the board's meters again: `hebe probe-meter`",
+                  meter_.counter_source().name);
+  HEBE_TRY(const auto power, mean_power(begin_ns, end_ns, *estimate.mean_power));
+  IdleStretch out{power.first, power.second, to_seconds(Nanos(end_ns - begin_ns)), {}};
+  if (end.sm_clock_mhz) out.sm_clock_mhz = *end.sm_clock_mhz;
+  return out;
+}
+
+Result<Window> WindowSeries::attempt(const SteadyLoad& load, Seconds length) {
+  HEBE_CHECK(still_fit());
+  HEBE_TRY(auto stream, ReplayStream::make(device_, {load.graph, load.graph}));
+  Window w;
+  auto& r = w.reading;
+  r.index = windows_++;
+  r.launches_per_replay = load.launches_per_replay;
+  r.replays =
+      std::max<std::int64_t>(static_cast<std::int64_t>(ReplayStream::kDepth) + 1,
+                             std::llround(std::ceil(kReserve * (length / load.replay_time))));
+  // A random phase, so that no window starts in step with the meter.
+  const double phase = Philox(seed_, static_cast<std::uint64_t>(r.index)).uniform();
+  const auto pre_roll = std::max(pre_roll_for(behaviour_), kSamplesArrive);
+  HEBE_TRY(const auto before, stream.replay_for(0, pre_roll + behaviour_.counter_period * phase,
+                                                load.replay_time, tier_.max_idle));
+  r.pre_roll = before.device;
+  r.idle_before = before.idle;
+  r.begin_ns = ns(before.last.at);
+  HEBE_TRY(r.begin, meter_.read_boundary());
+  HEBE_TRY(const auto timed, stream.time_replays(0, 0, r.replays));
+  r.end_ns = ns(timed.last.at);
+  HEBE_TRY(r.end, meter_.read_boundary());
+  r.elapsed = timed.elapsed;
+  r.replay_cv = timed.cv;
+  HEBE_CHECK(await_samples(&stream, &load, r.end_ns)); // loaded: the next pre-roll begins warm
+  HEBE_CHECK(stream.drain());
+  const auto margin = to_nanos(Seconds(1)).count();
+  const auto samples = sampler_.between(r.begin_ns - margin, r.end_ns + margin);
+  w.estimate = estimate_window(r, samples, behaviour_);
+  auto own = reference_;
+  own.latency[0] = load.replay_time / load.launches_per_replay;
+  w.gates = judge_window(r, w.estimate, tier_, behaviour_, own,
+                         sampler_.jumped_in(r.begin_ns, r.end_ns + margin / 2));
+  return w;
+}
+
+Result<SeriesWindow> WindowSeries::window(const SteadyLoad& load, Seconds length) {
+  const auto from = device_.clock().now();
+  for (int tried = 1;; ++tried) {
+    HEBE_TRY(const auto w, attempt(load, length));
+    const auto failed = std::ranges::find_if(w.gates, [](auto& g) { return !g.passed; });
+    if (failed != w.gates.end()) {
+      if (tried < tier_.max_attempts) continue;
+      return refuse(failed->code,
+                    fmt::format("{} = {}, limit {}; no attempt passed", failed->name,
+                                failed->value ? fmt::format("{:.6g}", *failed->value) : "unknown",
+                                failed->limit ? fmt::format("{:.6g}", *failed->limit) : "none"),
+                    "see `hebe doctor` for the board's state", meter_.board().uuid);
+    }
+    const auto& r = w.reading;
+    HEBE_TRY(const auto power, mean_power(r.begin_ns, r.end_ns, *w.estimate.mean_power));
+    SeriesWindow out;
+    out.power = power.first;
+    out.power_error = power.second;
+    out.latency = r.latency();
+    // Events count in half microseconds: equal replays are not known without error.
+    constexpr double kLeast = 1e-6;
+    out.latency_error =
+        r.latency() *
+        std::max(r.replay_cv / std::sqrt(static_cast<double>(r.replays)), kLeast);
+    out.duration = to_seconds(Nanos(r.end_ns - r.begin_ns));
+    out.launches = r.launches();
+    out.attempts = tried;
+    out.spent = to_seconds(device_.clock().now() - from);
+    return out;
+  }
+}
+
+} // namespace hebe::measure

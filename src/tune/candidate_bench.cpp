@@ -1,0 +1,70 @@
+#include "tune/candidate_bench.hpp"
+
+#include "qualify/kernel_check.hpp"
+
+namespace hebe::tune {
+
+std::string_view name_of(TriedCandidate::State state) {
+  switch (state) {
+  case TriedCandidate::State::ready:
+    return "ready";
+  case TriedCandidate::State::unavailable:
+    return "unavailable";
+  case TriedCandidate::State::failed:
+    return "failed";
+  case TriedCandidate::State::not_drawn:
+    return "not_drawn";
+  }
+  return "failed";
+}
+
+Result<CandidateBench> CandidateBench::make(gpu::Device& device,
+                                            const campaign::PreparedCase& baseline) {
+  HEBE_TRY(auto buffers, qualify::LaunchBuffers::make(device, baseline.compiled.launch));
+  return CandidateBench(device, baseline, std::move(buffers));
+}
+
+Result<CandidateBench::Loaded> CandidateBench::loaded(const TriedCandidate& tried) {
+  if (std::holds_alternative<HostCode>(tried.prepared->code))
+    return refuse(RefusalCode::unsupported,
+                  "it runs on the host, which this search does not meter: the board's meter does "
+                  "not see the host's energy");
+  Loaded out;
+  out.code = std::get<DeviceCode>(tried.prepared->code);
+  const auto& compiled = out.code->compiled;
+  HEBE_TRY(const auto places, qualify::same_buffers(baseline_->compiled.launch, compiled.launch));
+  const auto all = buffers_.pointers();
+  std::vector<gpu::DevicePointer> own;
+  for (const auto place : places) own.push_back(all[place]);
+  const gpu::KernelImage image{&compiled.launch, compiled.cubin, compiled.ttgir,
+                               qualify::LaunchBuffers::functional_model(
+                                   *device_, compiled.launch, baseline_->expected, own),
+                               compiled.library_call};
+  HEBE_TRY(out.kernel, device_->load(image, own));
+  HEBE_CHECK(qualify::check_kernel(*device_, buffers_, *out.kernel, compiled.launch,
+                                   baseline_->expected, text_of(tried.candidate)));
+  HEBE_TRY(out.graph, measure::size_graph(*device_, *out.kernel));
+  return out;
+}
+
+Result<std::optional<std::size_t>> CandidateBench::add(TriedCandidate& tried) {
+  auto made = loaded(tried);
+  if (made) {
+    loads_.push_back(std::move(*made));
+    return std::optional(loads_.size() - 1);
+  }
+  const auto code = made.error().code;
+  const bool wrong = code == RefusalCode::wrong_output || code == RefusalCode::out_of_bounds ||
+                     code == RefusalCode::kernel_failed;
+  if (!wrong && !cannot_run(code)) return std::unexpected(std::move(made).error());
+  tried.state = wrong ? TriedCandidate::State::failed : TriedCandidate::State::unavailable;
+  tried.why = std::move(made).error();
+  return std::optional<std::size_t>();
+}
+
+measure::SteadyLoad CandidateBench::load(std::size_t index) const {
+  const auto& l = loads_[index];
+  return {l.graph.graph.get(), l.graph.launches, l.graph.replay_time};
+}
+
+} // namespace hebe::tune

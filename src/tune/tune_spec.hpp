@@ -1,0 +1,73 @@
+// What to tune, as its author wrote it. In: a TOML or JSON file (schema hebe.tune.spec/1); out:
+// shapes, backends, objective, search, the finalists' protocol. Invariant: every name that refers
+// to another is known and every space can be searched, before anything is compiled; what is wrong
+// is bad_spec with the key's name.
+#pragma once
+
+#include "campaign/campaign_spec.hpp"
+#include "tune/backend.hpp"
+#include "tune/configuration_space.hpp"
+
+#include <map>
+#include <optional>
+
+namespace hebe::tune {
+
+enum class Objective { energy, edp, energy_under_latency };
+[[nodiscard]] std::string_view name_of(Objective objective);
+enum class Method { exhaustive, random, halving };
+[[nodiscard]] std::string_view name_of(Method method);
+
+struct BaselineSpec {
+  std::string backend;
+  Json configuration = Json::object();
+};
+
+struct ShapeSpec {
+  Shape shape;
+  BaselineSpec baseline;
+};
+
+/// A hebe.launch/1 spec with its cubin: files, or the artifact store's digests.
+struct LaunchFiles {
+  std::string name;
+  std::string launch, cubin, ttgir; ///< paths are relative to the specification; ttgir: may be empty
+};
+
+struct BackendSpec {
+  std::string name, kind;
+  std::vector<std::string> shapes; ///< that it is tried at; empty: all
+  kernel::CaseRequest subject;     ///< triton: the case, its fixed parameters and options
+  std::map<std::string, std::string> sizes; ///< triton: dimension to the case's parameter
+  ConfigurationSpace space, option_space;   ///< triton: parameters and compile options
+  std::vector<LaunchFiles> launches;        ///< launch
+  std::string where;                        ///< "backends[1]", for refusals
+};
+
+struct LatencyBound {
+  std::optional<double> ns, ratio; ///< one of them; ratio: of the baseline's latency
+};
+
+struct TuneSpec {
+  std::string name, description, operation, dtype;
+  std::vector<std::string> bucketed;
+  Objective objective = Objective::energy;
+  std::optional<LatencyBound> latency_bound;
+  Method method = Method::halving;
+  std::size_t count = 0; ///< random: how many candidates are drawn
+  Seconds window{0.5}, longest_window{4}, warm_up{5}, idle{2}; ///< of the search
+  campaign::JobSpec protocol;                                  ///< of finalists
+  std::vector<ShapeSpec> shapes;
+  std::vector<BackendSpec> backends;
+  /// Of one shape's simulated board, by its name, or by "NAME.finalists".
+  std::map<std::string, std::vector<gpu::Fault>> faults;
+  std::filesystem::path folder; ///< what relative names in it are relative to
+  Json json;                    ///< as it was read
+};
+
+[[nodiscard]] Result<TuneSpec> read_tune_spec(const std::filesystem::path& file,
+                                              const campaign::CaseResolver& resolve);
+/// The sizes as an object, for constraints.
+[[nodiscard]] Json sizes_json(const Shape& shape);
+
+} // namespace hebe::tune
