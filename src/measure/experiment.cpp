@@ -14,9 +14,10 @@ namespace {
 
 constexpr Seconds kIdleBefore{
     0.6}; // idle before the first launch: the checks' own work has passed the meter
-constexpr Seconds kTrial{3};           // of the warm-up, for the meter's own check
-constexpr Seconds kBlock{1};           // an arm's turn in the warm-up
-constexpr Seconds kLongestWait{3};     // for the samples behind the last window
+constexpr Seconds kTrial{3};       // of the warm-up, for the meter's own check
+constexpr Seconds kBlock{1};       // an arm's turn in the warm-up
+constexpr Seconds kLongestWait{3}; // for the samples behind the last window
+constexpr int kMostStarved = 12;   // replays in a row; a pause of the host empties the queue once
 constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in the driver's buffer
 
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
@@ -142,6 +143,21 @@ private:
     return {};
   }
 
+  // External work that the host enqueues slower than the GPU runs it has gaps in every replay: they
+  // are part of its typical time, so that no gate on idleness sees them.
+  Status look_for_starvation() {
+    if (!arms_.external) return {};
+    HEBE_TRY(const bool dry, stream_->running_dry());
+    starved_ = dry ? starved_ + 1 : 0;
+    if (starved_ < kMostStarved) return {};
+    return refuse(RefusalCode::gate_failed,
+                  fmt::format("the host enqueues the work slower than the GPU runs it: {} replays "
+                              "in a row found the GPU waiting",
+                              starved_),
+                  "let a CUDA graph be captured of it, or give it more work a call",
+                  meter_.board().uuid);
+  }
+
   // Replays `arm` until `length` of its own device time has passed; what is still queued of another
   // arm completes first. What a replay takes beyond its typical time is idleness (the host came too
   // late): it is no pre-roll, and after a long one the pre-roll begins anew.
@@ -156,6 +172,7 @@ private:
     Stretch s;
     for (int restarts = 0; s.replays == 0 || s.device < length;) {
       HEBE_CHECK(fill(arm));
+      HEBE_CHECK(look_for_starvation());
       HEBE_TRY(s.last, stream_->complete());
       if (s.last.arm != arm) continue;
       const Seconds idle(std::max(0.0, (s.last.since_previous - typical).value()));
@@ -351,6 +368,7 @@ private:
     for (std::int64_t i = 0; i < r.replays; ++i) {
       for (; !stream_->full(); --to_enqueue)
         HEBE_CHECK(stream_->enqueue(to_enqueue > 0 ? arm : next_arm));
+      HEBE_CHECK(look_for_starvation());
       HEBE_TRY(last, stream_->complete());
       const double t = last.since_previous.value();
       sum += t;
@@ -444,6 +462,7 @@ private:
   std::string ecc_reason_;
   std::optional<std::int64_t> errors_before_;
   std::size_t judged_ = 0;
+  int starved_ = 0; // replays in a row
 };
 
 } // namespace

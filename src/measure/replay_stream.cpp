@@ -35,6 +35,11 @@ Result<Completion> ReplayStream::complete() {
   return c;
 }
 
+Result<bool> ReplayStream::running_dry() {
+  if (queue_.size() < 3) return false;
+  return device_->reached(*queue_[queue_.size() - 2].done);
+}
+
 Status ReplayStream::drain() {
   while (!queue_.empty()) HEBE_CHECK(complete());
   if (previous_ != nullptr) free_.push_back(std::exchange(previous_, nullptr));

@@ -29,6 +29,9 @@ public:
   [[nodiscard]] bool full() const { return queue_.size() >= kDepth; }
   /// Waits for the oldest replay. Something must be in flight.
   [[nodiscard]] Result<Completion> complete();
+  /// Whether the device has come to the end of what is queued, but for the last replay: it then
+  /// waits for the host. Asked before complete(), with the queue full.
+  [[nodiscard]] Result<bool> running_dry();
   /// Waits for all; the GPU idles afterwards.
   [[nodiscard]] Status drain();
 
