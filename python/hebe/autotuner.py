@@ -71,6 +71,8 @@ def _energy_autotuner(base: type[Any]) -> type[Any]:
                 measured = measure(kernel_call, **self.options)
                 cost = cost_of(measured, self.objective, self.marginal)
             except Refused as refused:
+                if refused.exit == 2 and refused.code != "case_failed":
+                    raise  # a wrong option is nothing to fall back from
                 raise _NotMeasured(refused) from refused
             self.measurements[self._config] = measured
             return [cost] * len(quantiles)

@@ -26,7 +26,9 @@ Function = Callable[[], object]
 
 def calls_that_fill(seconds_per_call: float) -> int:
     """How often a function of that length is captured into one graph."""
-    return max(1, min(_MOST_CALLS, round(_REPLAY_SECONDS / max(seconds_per_call, 1e-9))))
+    if not seconds_per_call > _REPLAY_SECONDS / _MOST_CALLS:  # also of what is no number: that is refused where it is timed
+        return _MOST_CALLS
+    return max(1, round(_REPLAY_SECONDS / seconds_per_call))
 
 
 class Arm:

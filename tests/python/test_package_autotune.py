@@ -160,6 +160,12 @@ def test_what_has_no_meaning_here_is_ignored_with_a_notice():
     assert made.cache_results is False  # Triton's file of times is not given joules
 
 
+def test_a_wrong_option_is_an_error_and_no_reason_to_fall_back():
+    with pytest.raises(hebe.Refused, match="pairs") as caught:
+        tuned(pairs=1, do_bench=lambda call, quantiles: [1.0] * 3).run(Tensor(), 1)
+    assert caught.value.exit == 2
+
+
 def test_an_unknown_objective_is_an_error_before_anything_runs():
     with pytest.raises(ValueError, match="energy, edp, latency"):
         hebe.autotune(CONFIGS, key=["n"], objective="carbon")
