@@ -94,7 +94,7 @@ class _Rows:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr or f.name == "analysis"}
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Refused):
         return value.dict()
     if isinstance(value, Mapping):

@@ -71,7 +71,8 @@ Result<Json> marginal_of(const CallableOutcome& o, const Accepted& a) {
   const auto& idle = *o.idle;
   const tune::MeterIdentity meter{o.acquisition.samples.name, o.meter_status,
                                   o.acquisition.provenance};
-  HEBE_CHECK(counter_moves(idle, {o.acquisition.counter.name, "read", o.acquisition.provenance}));
+  HEBE_CHECK(
+      counter_moves(idle, {o.acquisition.counter.name, o.meter_status, o.acquisition.provenance}));
   if (idle.power && idle.longest_repeat > idle.duration * 0.5)
     return std::unexpected(tune::meter_refusal(
         RefusalCode::meter_frozen, meter,

@@ -1,27 +1,36 @@
 // One measurement at a time in this process: two would be part of each other's windows. Invariant:
-// who does not get the right is refused at once, and whoever has it gives it back on every way out.
+// who does not get the right is refused at once, a callable that measures among them, and whoever
+// has it gives it back on every way out.
 #pragma once
 
 #include "core/result.hpp"
 
-#include <mutex>
+#include <atomic>
 
 namespace hebe::capi {
 
 class Exclusive {
 public:
   [[nodiscard]] static Result<Exclusive> take() {
-    static std::mutex measuring;
-    std::unique_lock lock(measuring, std::try_to_lock);
-    if (!lock.owns_lock())
-      return refuse(RefusalCode::lease_held, "another thread of this process is measuring",
+    if (measuring().exchange(true))
+      return refuse(RefusalCode::lease_held, "this process is measuring already",
                     "measure one thing at a time");
-    return Exclusive(std::move(lock));
+    return Exclusive(true);
+  }
+  Exclusive(Exclusive&& o) noexcept : mine_(std::exchange(o.mine_, false)) {}
+  Exclusive(const Exclusive&) = delete;
+  Exclusive& operator=(const Exclusive&) = delete;
+  ~Exclusive() {
+    if (mine_) measuring() = false;
   }
 
 private:
-  explicit Exclusive(std::unique_lock<std::mutex> lock) : lock_(std::move(lock)) {}
-  std::unique_lock<std::mutex> lock_;
+  explicit Exclusive(bool mine) : mine_(mine) {}
+  static std::atomic<bool>& measuring() {
+    static std::atomic<bool> one{false};
+    return one;
+  }
+  bool mine_;
 };
 
 } // namespace hebe::capi
