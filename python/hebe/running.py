@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from . import library
-from .measuring import PathLike, call_watched
+from .callables import torch_or_none
+from .measuring import PathLike, call_watched, is_sim
 from .refused import Refused, refused_from
 
 
@@ -97,6 +98,9 @@ def run(plan: PathLike, *, device: str = "auto", resume: bool = False, redact: b
 def status(*, device: str = "auto", stream: int | None = None, faults: Iterable[str] = (),
            data_root: PathLike | None = None) -> Status:
     """Whether this board could be measured on now, and if not, why not. Raises `Refused` where there is no such board."""
+    torch = torch_or_none()
+    if stream is None and not is_sim(device) and torch is not None and torch.cuda.is_initialized():
+        stream = int(torch.cuda.current_stream().cuda_stream)  # this process is on the board: that is no reason not to measure
     answer = library.call("hebe_status", library.without_none(data_root=library.data_root(data_root), device=device, stream=stream,
                                                               faults=list(faults) or None))
     why = answer["why_not"]

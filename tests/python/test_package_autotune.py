@@ -157,7 +157,14 @@ def test_one_configuration_is_not_measured():
 def test_what_has_no_meaning_here_is_ignored_with_a_notice():
     with pytest.warns(UserWarning, match="ignores warmup, rep, cache_results"):
         made = hebe.autotune(CONFIGS, key=["n"], warmup=25, rep=100, cache_results=True, **OPTIONS)(Kernel())
-    assert made.cache_results is False  # Triton's file of times is not given joules
+    assert made.cache_results is False
+
+
+def test_tritons_file_of_times_is_never_given_joules(monkeypatch):
+    monkeypatch.setattr(triton.knobs.autotuning, "cache", True)  # TRITON_CACHE_AUTOTUNING=1
+    kernel = tuned()
+    monkeypatch.setattr(kernel, "check_disk_cache", lambda *args: pytest.fail("the cache was asked"))
+    assert kernel.run(Tensor(), 1) == 64
 
 
 def test_a_wrong_option_is_an_error_and_no_reason_to_fall_back():

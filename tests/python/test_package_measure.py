@@ -238,6 +238,47 @@ def test_a_measurement_inside_a_measurement_is_refused():
     assert caught.value.code == "lease_held"
 
 
+def test_work_that_cannot_be_told_from_idle_has_no_marginal_energy_and_no_zero():
+    done = hebe.measure(hebe.sim.work(seconds=1e-3, watts=0), **{**QUICK, "idle": 2.0})
+    assert done.marginal is None and done.no_marginal.code == "gate_failed" and "sim.samples.total_power: usable" in done.no_marginal.what
+    assert done.energy.value == pytest.approx(0.124, rel=0.02)  # the idle board's, over the call
+    assert done.dict()["no_marginal"]["code"] == "gate_failed" and done.dict()["marginal"] is None
+
+
+def test_ctrl_c_inside_a_callable_comes_when_the_measurement_has_ended():
+    """Raised at any instruction of a callback it could be lost in C: the callable finishes its call first."""
+    finished, before = [], signal.getsignal(signal.SIGINT)
+
+    def interrupts() -> None:
+        signal.raise_signal(signal.SIGINT)
+        MILLISECOND()
+        finished.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        hebe.measure(interrupts, capture=False, **QUICK)
+    assert finished == [1] and signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_handler_of_the_program_is_called_once_and_what_it_raises_comes_out():
+    class Stop(Exception):
+        pass
+
+    seen = []
+
+    def handler(number, frame):
+        seen.append(number)
+        raise Stop
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(Stop):
+            hebe.measure(lambda: (signal.raise_signal(signal.SIGINT), MILLISECOND()), capture=False, **QUICK)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
+    assert hebe.measure(MILLISECOND, **QUICK).calls > 0
+
+
 ENDLESS = """
 import sys, hebe
 from package import QUICK

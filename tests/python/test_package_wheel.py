@@ -49,6 +49,7 @@ def test_it_holds_the_package_its_types_its_libraries_and_nothing_of_this_machin
         assert {"hebe/__init__.py", "hebe/py.typed", "hebe/libhebe.so", "hebe/libhebe_dispatch.so", "hebe/worker/__main__.py",
                 "hebe-0.1.0.dist-info/METADATA", "hebe-0.1.0.dist-info/RECORD"} <= set(names)
         assert not [name for name in names if "__pycache__" in name or name.startswith("/")]
+        assert not [name for name in names if str(ROOT).encode() in opened.read(name)]
         text = opened.read("hebe-0.1.0.dist-info/METADATA").decode().split("\n\n")[0]
         assert "Requires-Dist: pyarrow" in text and "torch" not in text and "://" not in text
 
