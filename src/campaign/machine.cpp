@@ -111,7 +111,12 @@ Result<std::unique_ptr<Machine>> Machine::open(const MachineRequest& request) {
   if (!request.faults.empty())
     return refuse(RefusalCode::bad_argument, "faults can be injected into the simulated GPU only",
                   "use --device sim", "--sim-fault");
-  HEBE_TRY(machine->info_, choose_device(std::move(*devices), request.selector));
+  auto selector = request.selector;
+  if (request.stream && selector == "auto") {
+    HEBE_TRY(selector, gpu::current_cuda_device());
+  }
+  HEBE_TRY(machine->info_, choose_device(std::move(*devices), selector));
+  machine->stream_ = request.stream;
   machine->clock_ = std::make_unique<RealClock>();
   HEBE_TRY(machine->meter_, meter::open_nvml_meter(machine->info_.uuid, machine->info_.pci_bus_id,
                                                    *machine->clock_));
@@ -149,7 +154,7 @@ Result<gpu::Device*> Machine::device() {
     board_->open_context();
     device_ = std::make_unique<gpu::SimDevice>(*board_, info_);
   } else {
-    HEBE_TRY(device_, gpu::open_cuda_device(info_.uuid, *clock_));
+    HEBE_TRY(device_, gpu::open_cuda_device(info_.uuid, *clock_, stream_));
   }
   return device_.get();
 }

@@ -6,6 +6,7 @@
 #include "meter/board_meter.hpp"
 
 #include <memory>
+#include <optional>
 
 namespace hebe::campaign {
 
@@ -15,6 +16,9 @@ struct MachineRequest {
   std::uint64_t seed = 0;        ///< of the simulated board
   gpu::BoardModel model;
   std::vector<gpu::Fault> faults;
+  /// The caller's CUDA stream, for work that the caller enqueues; `auto` is then the GPU whose
+  /// context is current. None: a stream of our own.
+  std::optional<void*> stream{};
 };
 
 /// One of the devices that CUDA shows (CUDA_VISIBLE_DEVICES may hide some): auto is the first in
@@ -62,6 +66,7 @@ private:
   std::unique_ptr<gpu::Device> device_;
   std::unique_ptr<meter::BoardMeter> meter_;
   std::string why_;
+  std::optional<void*> stream_;
 };
 
 } // namespace hebe::campaign

@@ -80,11 +80,14 @@ struct CudaGraph final : Graph {
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
   CUstream stream = nullptr;
+  ExternalWork work; // instead of graph and exec
+  std::uint32_t calls = 0;
+  bool in_flight = false; // of external work: something may be
   CudaGraph() = default;
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
   ~CudaGraph() override {
-    if (stream != nullptr)
+    if (exec != nullptr || in_flight)
       d->p_cuStreamSynchronize(stream); // an interrupted run leaves replays in flight
     if (exec != nullptr) d->p_cuGraphExecDestroy(exec);
     if (graph != nullptr) d->p_cuGraphDestroy(graph);
@@ -137,18 +140,39 @@ class CudaDevice final : public Device {
 public:
   CudaDevice(const CudaDriver& d, CUdevice device, DeviceInfo info, Clock& clock)
       : d_(d), device_(device), info_(std::move(info)), clock_(clock) {}
+  // A stream that was handed in is its owner's to destroy.
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
   ~CudaDevice() override {
-    if (stream_ != nullptr) d_.p_cuStreamDestroy(stream_);
+    if (own_stream_ != nullptr) d_.p_cuStreamDestroy(own_stream_);
     if (context_ != nullptr) d_.p_cuDevicePrimaryCtxRelease(device_);
   }
 
-  Status open() {
+  Status open(std::optional<void*> callers_stream) {
     HEBE_CHECK(
         d_.check(d_.p_cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
+    if (callers_stream) return adopt(static_cast<CUstream>(*callers_stream));
     HEBE_CHECK(d_.check(d_.p_cuCtxSetCurrent(context_), "cuCtxSetCurrent"));
-    return d_.check(d_.p_cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    HEBE_CHECK(
+        d_.check(d_.p_cuStreamCreate(&own_stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+    stream_ = own_stream_;
+    return {};
+  }
+
+  // The caller's context must be the primary one already: it is left as it was found.
+  Status adopt(CUstream stream) {
+    CUcontext current = nullptr, of_stream = nullptr;
+    HEBE_CHECK(d_.check(d_.p_cuCtxGetCurrent(&current), "cuCtxGetCurrent"));
+    if (current == context_)
+      HEBE_CHECK(d_.check(d_.p_cuStreamGetCtx(stream, &of_stream), "cuStreamGetCtx"));
+    if (of_stream != context_)
+      return refuse(RefusalCode::bad_argument,
+                    "the stream is not of the primary context of " + info_.uuid +
+                        ", or that context is not current on this thread",
+                    "make the GPU current (torch.cuda.set_device) and take the stream from it",
+                    "stream");
+    stream_ = stream;
+    return {};
   }
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
@@ -257,6 +281,16 @@ public:
     return g;
   }
 
+  [[nodiscard]] Result<std::unique_ptr<Graph>> external(ExternalWork work,
+                                                        std::uint32_t calls) override {
+    auto g = std::make_unique<CudaGraph>();
+    g->d = &d_;
+    g->stream = stream_;
+    g->work = std::move(work);
+    g->calls = calls;
+    return g;
+  }
+
   [[nodiscard]] Result<std::unique_ptr<Event>> make_event() override {
     auto e = std::make_unique<CudaEvent>();
     e->d = &d_;
@@ -264,8 +298,11 @@ public:
     return e;
   }
   [[nodiscard]] Status replay(Graph& graph) override {
-    return d_.check(d_.p_cuGraphLaunch(static_cast<CudaGraph&>(graph).exec, stream_),
-                    "cuGraphLaunch");
+    auto& g = static_cast<CudaGraph&>(graph);
+    if (!g.work) return d_.check(d_.p_cuGraphLaunch(g.exec, stream_), "cuGraphLaunch");
+    g.in_flight = true;
+    for (std::uint32_t i = 0; i < g.calls; ++i) HEBE_CHECK(g.work(stream_));
+    return {};
   }
   [[nodiscard]] Status record(Event& event) override {
     return d_.check(d_.p_cuEventRecord(static_cast<CudaEvent&>(event).event, stream_),
@@ -350,10 +387,23 @@ private:
   DeviceInfo info_;
   Clock& clock_;
   CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
+  CUstream stream_ = nullptr, own_stream_ = nullptr;
 };
 
 } // namespace
+
+Result<std::string> current_cuda_device() {
+  HEBE_TRY(const auto* d, CudaDriver::instance());
+  CUcontext current = nullptr;
+  HEBE_CHECK(d->check(d->p_cuCtxGetCurrent(&current), "cuCtxGetCurrent"));
+  if (current == nullptr)
+    return refuse(RefusalCode::no_device, "no CUDA context is current on this thread",
+                  "use the GPU once, or say which one is meant", "cuCtxGetCurrent");
+  CUdevice device = 0;
+  HEBE_CHECK(d->check(d->p_cuCtxGetDevice(&device), "cuCtxGetDevice"));
+  HEBE_TRY(const auto info, info_of(*d, device));
+  return info.uuid;
+}
 
 Result<std::vector<DeviceInfo>> list_cuda_devices() {
   HEBE_TRY(const auto* d, CudaDriver::instance());
@@ -369,7 +419,8 @@ Result<std::vector<DeviceInfo>> list_cuda_devices() {
   return out;
 }
 
-Result<std::unique_ptr<Device>> open_cuda_device(const std::string& uuid, Clock& clock) {
+Result<std::unique_ptr<Device>> open_cuda_device(const std::string& uuid, Clock& clock,
+                                                 std::optional<void*> callers_stream) {
   HEBE_TRY(const auto* d, CudaDriver::instance());
   HEBE_TRY(const auto devices, list_cuda_devices());
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -377,7 +428,7 @@ Result<std::unique_ptr<Device>> open_cuda_device(const std::string& uuid, Clock&
     CUdevice device = 0;
     HEBE_CHECK(d->check(d->p_cuDeviceGet(&device, static_cast<int>(i)), "cuDeviceGet"));
     auto opened = std::make_unique<CudaDevice>(*d, device, devices[i], clock);
-    HEBE_CHECK(opened->open());
+    HEBE_CHECK(opened->open(callers_stream));
     return opened;
   }
   return refuse(RefusalCode::no_device, "no CUDA device has UUID " + uuid,

@@ -27,6 +27,9 @@ namespace hebe::gpu {
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")                                          \
   X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")                                     \
   X(cuCtxSetCurrent, "cuCtxSetCurrent")                                                            \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent")                                                            \
+  X(cuCtxGetDevice, "cuCtxGetDevice")                                                              \
+  X(cuStreamGetCtx, "cuStreamGetCtx")                                                              \
   X(cuMemAlloc, "cuMemAlloc_v2")                                                                   \
   X(cuMemFree, "cuMemFree_v2")                                                                     \
   X(cuMemcpyHtoD, "cuMemcpyHtoD_v2")                                                               \

@@ -32,6 +32,10 @@ struct DeviceInfo {
 /// real device it is never called.
 using FunctionalModel = std::function<Status()>;
 
+/// Enqueues work that somebody else brings, asynchronously. `stream` is the handle of the device's
+/// stream: of cuda the driver's, of sim what enqueue_timed_work() takes.
+using ExternalWork = std::function<Status(void* stream)>;
+
 struct KernelImage {
   const kernel::LaunchSpec* launch = nullptr;
   std::string_view cubin;
@@ -45,7 +49,7 @@ class Kernel {
 public:
   virtual ~Kernel() = default;
 };
-/// n launches of one kernel, to be replayed as one unit.
+/// n launches of one kernel, or n calls of external work, to be replayed as one unit.
 class Graph {
 public:
   virtual ~Graph() = default;
@@ -83,6 +87,10 @@ public:
 
   [[nodiscard]] virtual Result<std::unique_ptr<Graph>> capture(Kernel& kernel,
                                                                std::uint32_t launches) = 0;
+  /// A replay of it calls `work` so often, on the thread that replays; a call that refuses ends the
+  /// replay, with what was enqueued before still in flight.
+  [[nodiscard]] virtual Result<std::unique_ptr<Graph>> external(ExternalWork work,
+                                                                std::uint32_t calls) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Event>> make_event() = 0;
   [[nodiscard]] virtual Status replay(Graph& graph) = 0; ///< asynchronous
   [[nodiscard]] virtual Status record(Event& event) = 0; ///< asynchronous

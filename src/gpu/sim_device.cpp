@@ -2,7 +2,10 @@
 
 #include "gpu/sim_engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace hebe::gpu {
@@ -17,11 +20,14 @@ struct SimKernel final : Kernel {
 };
 struct SimGraph final : Graph {
   Work work;
-  std::uint32_t launches = 0;
+  std::uint32_t launches = 0; ///< of external work: its calls
+  ExternalWork external;
 };
 struct SimEvent final : Event {
   Instant at;
 };
+
+thread_local SimDevice* called_for = nullptr; // while external work is called
 
 } // namespace
 
@@ -145,8 +151,59 @@ Result<std::unique_ptr<Event>> SimDevice::make_event() { return std::make_unique
 
 Status SimDevice::replay(Graph& graph) {
   auto& g = static_cast<SimGraph&>(graph);
-  board_.enqueue(g.work, g.launches);
+  if (!g.external) {
+    board_.enqueue(g.work, g.launches);
+    return {};
+  }
+  struct Calling { // also past an exception of the caller's
+    explicit Calling(SimDevice* device) { called_for = device; }
+    ~Calling() { called_for = nullptr; }
+    Calling(const Calling&) = delete;
+    Calling& operator=(const Calling&) = delete;
+  } const calling(this);
+  for (std::uint32_t i = 0; i < g.launches; ++i) HEBE_CHECK(g.external(this));
   return {};
+}
+
+Result<std::unique_ptr<Graph>> SimDevice::external(ExternalWork work, std::uint32_t calls) {
+  auto graph = std::make_unique<SimGraph>();
+  graph->external = std::move(work);
+  graph->launches = calls;
+  board_.open_context();
+  return graph;
+}
+
+// As bytes at the rate that takes so long, scaled to the energy that draws so much: the board's
+// noise, heat and power cap act on it as on a kernel.
+Status SimDevice::enqueue_timed(Seconds each, Watts drawn, std::uint32_t launches, Seconds host) {
+  const auto& m = board_.model();
+  Work work;
+  work.bytes = each.value() * m.bandwidth;
+  work.time_scale = each / (each + m.launch_overhead);
+  work.energy_scale = drawn.value() / (m.bandwidth * m.joules_per_byte);
+  if (host > Seconds(0)) clock().sleep_for(to_nanos(host));
+  board_.enqueue(work, launches);
+  return {};
+}
+
+Status enqueue_timed_work(void* stream, Seconds each, Watts drawn, std::uint32_t launches,
+                          Seconds host) {
+  constexpr double kLongest = 60, kMost = 1e4; // s, W
+  const auto within = [](double x, double least, double most) {
+    return std::isfinite(x) && x >= least && x <= most;
+  };
+  if (called_for == nullptr || stream != called_for)
+    return refuse(RefusalCode::bad_argument,
+                  "simulated work was called where nothing is measured on the simulated GPU",
+                  "measure it: hebe.measure(work, device=\"sim\")", "stream");
+  if (!within(each.value(), 1e-9, kLongest) || !within(drawn.value(), 0, kMost) ||
+      !within(host.value(), 0, kLongest) || launches == 0)
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("simulated work of {} s, {} W, {} s of the host, {} times",
+                              each.value(), drawn.value(), host.value(), launches),
+                  fmt::format("give 1e-9 to {} s, 0 to {} W, at least once", kLongest, kMost),
+                  "simulated work");
+  return called_for->enqueue_timed(each, drawn, launches, host);
 }
 
 Status SimDevice::record(Event& event) {

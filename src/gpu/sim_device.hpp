@@ -28,6 +28,12 @@ public:
   [[nodiscard]] Status launch_once(Kernel& kernel) override;
   [[nodiscard]] Result<std::unique_ptr<Graph>> capture(Kernel& kernel,
                                                        std::uint32_t launches) override;
+  [[nodiscard]] Result<std::unique_ptr<Graph>> external(ExternalWork work,
+                                                        std::uint32_t calls) override;
+  /// For external work, while it is called: `launches` that take `each` and draw `drawn` beyond the
+  /// board's static power, after the host has spent `host` on the call.
+  [[nodiscard]] Status enqueue_timed(Seconds each, Watts drawn, std::uint32_t launches,
+                                     Seconds host);
   [[nodiscard]] Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] Status replay(Graph& graph) override;
   [[nodiscard]] Status record(Event& event) override;
@@ -42,6 +48,11 @@ private:
   std::map<DevicePointer, std::vector<std::byte>> allocations_;
   DevicePointer next_ = 0x7000'0000'0000;
 };
+
+/// enqueue_timed() by the handle that external work was called with, on its thread and during its
+/// call; bad_argument otherwise, and for a time or power that no work has.
+[[nodiscard]] Status enqueue_timed_work(void* stream, Seconds each, Watts drawn,
+                                        std::uint32_t launches, Seconds host);
 
 /// The identity of the default simulated board.
 [[nodiscard]] DeviceInfo sim_device_info();

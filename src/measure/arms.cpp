@@ -21,14 +21,14 @@ Result<Seconds> time_graph(gpu::Device& device, gpu::Graph& graph) {
   return device.elapsed(*begin, *end);
 }
 
-} // namespace
-
-Result<SizedGraph> size_graph(gpu::Device& device, gpu::Kernel& kernel,
-                              std::optional<std::uint32_t> given, Seconds target) {
+// Finds how many launches (or calls) fill a graph of about `target`. `make` makes one of so many.
+template <class Make>
+Result<SizedGraph> sized(gpu::Device& device, std::optional<std::uint32_t> given, Seconds target,
+                         const Make& make) {
   SizedGraph out;
   std::uint32_t launches = given.value_or(4);
   for (int round = 0; round < 3; ++round) { // a cold clock makes the first estimate too long
-    HEBE_TRY(out.graph, device.capture(kernel, launches));
+    HEBE_TRY(out.graph, make(launches));
     HEBE_TRY(out.replay_time, time_graph(device, *out.graph));
     out.launches = launches;
     const double wanted = target / (out.replay_time / launches);
@@ -43,17 +43,44 @@ Result<SizedGraph> size_graph(gpu::Device& device, gpu::Kernel& kernel,
   return out;
 }
 
-Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels, bool same_code,
-                          Seconds target) {
+// `make(a)` sizes arm a's graph as given, if it is given.
+template <class Make> Result<Arms> both(bool same_code, const Make& make) {
   Arms arms;
   for (std::size_t a = 0; a < 2; ++a) {
     std::optional<std::uint32_t> given;
     if (same_code && a == 1) given = arms.launches_per_replay[0];
-    HEBE_TRY(auto sized, size_graph(device, *kernels[a], given, target));
-    arms.graphs[a] = std::move(sized.graph);
-    arms.launches_per_replay[a] = sized.launches;
-    arms.replay_time[a] = sized.replay_time;
+    HEBE_TRY(auto one, make(a, given));
+    arms.graphs[a] = std::move(one.graph);
+    arms.launches_per_replay[a] = one.launches;
+    arms.replay_time[a] = one.replay_time;
   }
+  return arms;
+}
+
+} // namespace
+
+Result<SizedGraph> size_graph(gpu::Device& device, gpu::Kernel& kernel,
+                              std::optional<std::uint32_t> given, Seconds target) {
+  return sized(device, given, target,
+               [&](std::uint32_t n) { return device.capture(kernel, n); });
+}
+
+Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels, bool same_code,
+                          Seconds target) {
+  return both(same_code, [&](std::size_t a, std::optional<std::uint32_t> given) {
+    return size_graph(device, *kernels[a], given, target);
+  });
+}
+
+Result<Arms> prepare_external_arms(gpu::Device& device, const std::array<ExternalArm, 2>& external,
+                                   bool same_code, Seconds target) {
+  HEBE_TRY(auto arms, both(same_code, [&](std::size_t a, std::optional<std::uint32_t> given) {
+             return sized(device, given, target, [&](std::uint32_t calls) {
+               return device.external(external[a].work, calls);
+             });
+           }));
+  for (std::size_t a = 0; a < 2; ++a) arms.launches_per_replay[a] *= external[a].launches_per_call;
+  arms.external = true;
   return arms;
 }
 

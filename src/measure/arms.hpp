@@ -13,6 +13,9 @@ struct Arms {
   std::array<std::unique_ptr<gpu::Graph>, 2> graphs;
   std::array<std::uint32_t, 2> launches_per_replay{};
   std::array<Seconds, 2> replay_time{}; ///< as calibrated
+  /// Each replay is enqueued call by call by somebody else's code, which may be too slow to keep
+  /// the GPU busy.
+  bool external = false;
 };
 
 /// One kernel's graph, sized.
@@ -32,5 +35,14 @@ struct SizedGraph {
 /// between them.
 [[nodiscard]] Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels,
                                         bool same_code, Seconds target = Seconds(0.025));
+
+/// The same of external work; one call of it is `launches_per_call` of what is counted.
+struct ExternalArm {
+  gpu::ExternalWork work;
+  std::uint32_t launches_per_call = 1;
+};
+[[nodiscard]] Result<Arms> prepare_external_arms(gpu::Device& device,
+                                                 const std::array<ExternalArm, 2>& arms,
+                                                 bool same_code, Seconds target = Seconds(0.025));
 
 } // namespace hebe::measure

@@ -1,9 +1,14 @@
 #include "measure/replay_stream.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 namespace hebe::measure {
+namespace {
+constexpr int kMostStarved = 12; // replays in a row: a pause of the host empties the queue once
+} // namespace
 
 Result<ReplayStream> ReplayStream::make(gpu::Device& device, std::array<gpu::Graph*, 2> graphs) {
   ReplayStream s(device);
@@ -38,12 +43,28 @@ Result<Completion> ReplayStream::complete() {
   return c;
 }
 
+// Work that the host enqueues slower than the GPU runs it has gaps in every replay: they are part of
+// its typical time, so that no gate on idleness sees them. Here the device has come to the end of
+// what is queued, but for the last replay.
+Status ReplayStream::look_for_starvation() {
+  if (!starving_ || queue_.size() < 3) return {};
+  HEBE_TRY(const bool dry, device_->reached(*queue_[queue_.size() - 2].done));
+  starved_ = dry ? starved_ + 1 : 0;
+  if (starved_ < kMostStarved) return {};
+  return refuse(RefusalCode::gate_failed,
+                fmt::format("the host enqueues the work slower than the GPU runs it: {} replays "
+                            "in a row found the GPU waiting",
+                            starved_),
+                "let a CUDA graph be captured of it, or give it more work a call", *starving_);
+}
+
 Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typical,
                                          Seconds max_idle) {
   constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
   Stretch s;
   for (int restarts = 0; s.replays == 0 || s.device < length;) {
     while (!full()) HEBE_CHECK(enqueue(arm));
+    HEBE_CHECK(look_for_starvation());
     HEBE_TRY(s.last, complete());
     if (s.last.arm != arm) continue;
     const Seconds idle(std::max(0.0, (s.last.since_previous - typical).value()));
@@ -61,6 +82,7 @@ Result<TimedReplays> ReplayStream::time_replays(int arm, int next_arm, std::int6
   TimedReplays out;
   for (std::int64_t i = 0; i < replays; ++i) {
     for (; !full(); --to_enqueue) HEBE_CHECK(enqueue(to_enqueue > 0 ? arm : next_arm));
+    HEBE_CHECK(look_for_starvation());
     HEBE_TRY(out.last, complete());
     const double t = out.last.since_previous.value();
     sum += t;

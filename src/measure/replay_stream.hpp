@@ -7,6 +7,8 @@
 
 #include <array>
 #include <deque>
+#include <optional>
+#include <string>
 
 namespace hebe::measure {
 
@@ -51,6 +53,9 @@ public:
                                            Seconds max_idle);
   /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.
   [[nodiscard]] Result<TimedReplays> time_replays(int arm, int next_arm, std::int64_t replays);
+  /// For work that somebody else's code enqueues: where the host is slower than the GPU for many
+  /// replays in a row, replay_for and time_replays refuse (gate_failed). `board` is named in it.
+  void refuse_starvation(std::string board) { starving_ = std::move(board); }
   /// Waits for all; the GPU idles afterwards.
   [[nodiscard]] Status drain();
 
@@ -66,6 +71,10 @@ private:
   };
   std::deque<InFlight> queue_;
   gpu::Event* previous_ = nullptr;
+
+  [[nodiscard]] Status look_for_starvation();
+  std::optional<std::string> starving_; ///< the board, where it is looked for
+  int starved_ = 0;                     ///< replays in a row
 };
 
 } // namespace hebe::measure

@@ -109,3 +109,20 @@ int hebe_dispatch_find(const char* operation, const int64_t* sizes, size_t count
 void hebe_dispatch_on_missing(hebe_missing tell, void* user) {
   hebe::dispatch::on_missing(tell, user);
 }
+
+size_t hebe_dispatch_dimensions(const char* operation, const char* dtype, char* names,
+                                size_t names_size) {
+  try {
+    const auto found = hebe::dispatch::dimensions(operation, dtype);
+    std::string text;
+    for (const auto& name : found) text += (text.empty() ? "" : ",") + name;
+    if (names != nullptr && names_size > 0) {
+      const auto n = std::min(names_size - 1, text.size());
+      std::memcpy(names, text.data(), n);
+      names[n] = '\0';
+    }
+    return found.size();
+  } catch (const std::exception&) { // no memory: as without a row
+    return 0;
+  }
+}

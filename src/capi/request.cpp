@@ -1,0 +1,105 @@
+#include "capi/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace hebe::capi {
+namespace {
+
+// By name where it is not of the type that is wanted.
+template <class T> Result<T> value_of(const Json& request, const char* name, T otherwise) {
+  const auto found = request.find(name);
+  if (found == request.end() || found->is_null()) return otherwise;
+  try {
+    if constexpr (std::is_arithmetic_v<T>)
+      if (!found->is_number()) throw std::invalid_argument("not a number");
+    return found->get<T>();
+  } catch (const std::exception& e) {
+    return refuse(RefusalCode::bad_argument,
+                  fmt::format("\"{}\" cannot be {}", name, found->dump()), e.what(), name);
+  }
+}
+
+// A text, for JSON numbers hold 53 bits.
+Result<std::optional<std::uint64_t>> seed_of(const Json& request) {
+  HEBE_TRY(const auto text, value_of(request, "seed", std::string()));
+  if (text.empty()) return std::nullopt;
+  std::uint64_t seed = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (ec != std::errc{} || end != text.data() + text.size())
+    return refuse(RefusalCode::bad_argument, "\"" + text + "\" is no seed",
+                  "give a whole number from 0 to 2^64 - 1", "seed");
+  return seed;
+}
+
+} // namespace
+
+Status only_members(const Json& request, std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : request.items())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return refuse(RefusalCode::bad_argument, "a request has no \"" + name + "\"",
+                    "see docs/python.md", name);
+  return {};
+}
+
+Result<campaign::MachineRequest> machine_of(const Json& request) {
+  campaign::MachineRequest m;
+  HEBE_TRY(m.selector, value_of(request, "device", std::string("auto")));
+  HEBE_TRY(const auto faults, value_of(request, "faults", std::vector<std::string>()));
+  for (const auto& text : faults) {
+    HEBE_TRY(const auto fault, gpu::fault_from(text));
+    m.faults.push_back(fault);
+  }
+  if (request.contains("stream") && !request.at("stream").is_null()) {
+    HEBE_TRY(const auto handle, value_of(request, "stream", std::uint64_t{0}));
+    m.stream = reinterpret_cast<void*>(static_cast<std::uintptr_t>(handle));
+  }
+  return m;
+}
+
+Result<evidence::DataRoot> data_root_of(const Json& request) {
+  HEBE_TRY(const auto path, value_of(request, "data_root", std::string()));
+  if (path.empty())
+    return refuse(RefusalCode::bad_argument, "no data root was given", {}, "data_root");
+  return evidence::DataRoot(std::filesystem::absolute(path));
+}
+
+Result<campaign::CallableRequest> callables_of(const Json& request) {
+  campaign::CallableRequest r;
+  HEBE_TRY(r.machine, machine_of(request));
+  HEBE_TRY(const auto tier, value_of(request, "tier", std::string("smoke-v1")));
+  HEBE_TRY(r.tier, measure::tier_named(tier));
+  HEBE_TRY(r.pairs, value_of(request, "pairs", r.tier.min_pairs));
+  HEBE_TRY(const auto window, value_of(request, "window_s", r.tier.min_window.value()));
+  HEBE_TRY(const auto warm_up, value_of(request, "warm_up_s", r.tier.min_warm_up.value()));
+  HEBE_TRY(const auto idle, value_of(request, "idle_s", 0.0));
+  if (!(idle >= 0 && idle <= 600))
+    return refuse(RefusalCode::bad_argument, fmt::format("an idle window of {} s", idle),
+                  "give 0 (none) to 600 s", "idle_s");
+  r.window = Seconds(window);
+  r.warm_up = Seconds(warm_up);
+  r.idle = Seconds(idle);
+  HEBE_TRY(r.seed, seed_of(request));
+  HEBE_TRY(r.margins.energy_percent,
+           value_of(request, "energy_margin_percent", r.margins.energy_percent));
+  HEBE_TRY(r.margins.latency_percent,
+           value_of(request, "latency_margin_percent", r.margins.latency_percent));
+  HEBE_TRY(const auto calls,
+           value_of(request, "calls_per_enqueue", std::vector<std::uint32_t>{1, 1}));
+  if (calls.size() != 2 || calls[0] == 0 || calls[1] == 0)
+    return refuse(RefusalCode::bad_argument, "two arms have two numbers of calls, each above 0", {},
+                  "calls_per_enqueue");
+  for (std::size_t a = 0; a < 2; ++a) r.arms[a].launches_per_call = calls[a];
+  return r;
+}
+
+campaign::JobCallbacks callbacks_of(hebe_interrupted interrupted, void* user) {
+  campaign::JobCallbacks out;
+  if (interrupted != nullptr)
+    out.interrupted = [interrupted, user] { return interrupted(user) != 0; };
+  return out;
+}
+
+} // namespace hebe::capi

@@ -1,0 +1,65 @@
+"""Importing the package costs nothing and touches nothing; what it offers is there when it is asked for."""
+
+from __future__ import annotations
+
+import json
+
+import hebe
+import pytest
+from package import needs_library, python
+
+HEAVY = ("numpy", "torch", "triton", "pyarrow", "pandas", "ctypes", "json", "subprocess")
+
+
+def test_an_import_loads_no_heavy_package_and_no_library():
+    done = python("import sys; before = set(sys.modules); import hebe, json\n"
+                  "maps = open('/proc/self/maps').read()\n"
+                  "print(json.dumps([sorted(set(sys.modules) - before - {'json'}), 'libhebe' in maps, 'libcuda' in maps]))")
+    assert done.returncode == 0, done.stderr
+    modules, library, driver = json.loads(done.stdout)
+    assert not library and not driver
+    assert not [m for m in modules if m.split(".")[0] in HEAVY and not m.startswith("json")]
+    assert [m for m in modules if m.startswith("hebe")] == ["hebe"]
+
+
+def test_every_public_name_is_there_and_no_other():
+    for name in hebe.__all__:
+        assert getattr(hebe, name) is not None
+    with pytest.raises(AttributeError, match="joules"):
+        hebe.joules
+
+
+def test_what_measures_imports_neither_torch_nor_pyarrow_nor_numpy():
+    done = python("import sys, hebe; hebe.measure; hebe.autotune; hebe.run; hebe.dispatch; hebe.sim.work\n"
+                  "print([m for m in ('numpy', 'torch', 'triton', 'pyarrow', 'pandas') if m in sys.modules])")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@needs_library
+def test_the_library_exports_only_its_c_functions():
+    import shutil
+    import subprocess
+
+    from hebe.library import file_of
+    if shutil.which("nm") is None:
+        pytest.skip("no nm")
+    listed = subprocess.run(["nm", "-D", "--defined-only", str(file_of("libhebe.so"))], capture_output=True, text=True, check=True)
+    names = {line.split()[-1] for line in listed.stdout.splitlines()}
+    assert names and all(name.startswith("hebe_") for name in names)
+    assert {"hebe_measure", "hebe_compare", "hebe_run", "hebe_status", "hebe_dispatch_find"} <= names
+
+
+def test_a_library_that_is_not_there_is_named_with_what_to_do(tmp_path):
+    done = python("import hebe\n"
+                  "try: hebe.status(device='sim')\n"
+                  "except hebe.Refused as r: print(r.code, r.exit, r.where, '|', r.next)", HEBE_LIBRARY_DIR=str(tmp_path))
+    assert done.stdout.startswith(f"toolchain_unavailable 3 {tmp_path} | install"), done.stderr
+
+
+@needs_library
+def test_a_refusal_survives_pickling():
+    import pickle
+    with pytest.raises(hebe.Refused) as caught:
+        hebe.measure(hebe.sim.work(seconds=1e-3, watts=100), device="sim", tier="no-such-tier")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.dict() == caught.value.dict() and again.code == "bad_argument" and again.exit == 2
