@@ -63,3 +63,23 @@ def test_a_refusal_survives_pickling():
         hebe.measure(hebe.sim.work(seconds=1e-3, watts=100), device="sim", tier="no-such-tier")
     again = pickle.loads(pickle.dumps(caught.value))
     assert again.dict() == caught.value.dict() and again.code == "bad_argument" and again.exit == 2
+
+
+def test_the_examples_kernel_compiles_and_its_program_is_refused_without_a_gpu(tmp_path, monkeypatch):
+    import sys
+
+    import triton
+    from package import ROOT
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])
+    import autotune_softmax
+    kernel = autotune_softmax.kernel_of("energy")
+    kinds = {"out_ptr": "*fp16", "in_ptr": "*fp16", "rows": "i32", "columns": "i32", "BLOCK": "constexpr", "ROWS": "constexpr"}
+    made = triton.compile(ASTSource(fn=kernel.fn, signature=kinds, constexprs={"BLOCK": 1024, "ROWS": 2}),
+                          target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+    assert made.asm["cubin"]
+    done = python(f"import runpy; runpy.run_path({str(ROOT / 'examples/autotune_softmax.py')!r}, run_name='__main__')",
+                  CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 3 and done.stdout == "" and "no_device" in done.stderr
