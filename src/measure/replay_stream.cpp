@@ -43,12 +43,16 @@ Result<Completion> ReplayStream::complete() {
   return c;
 }
 
+Result<bool> ReplayStream::running_dry() {
+  if (queue_.size() < 3) return false;
+  return device_->reached(*queue_[queue_.size() - 2].done);
+}
+
 // Work that the host enqueues slower than the GPU runs it has gaps in every replay: they are part of
-// its typical time, so that no gate on idleness sees them. Here the device has come to the end of
-// what is queued, but for the last replay.
+// its typical time, so that no gate on idleness sees them.
 Status ReplayStream::look_for_starvation() {
-  if (!starving_ || queue_.size() < 3) return {};
-  HEBE_TRY(const bool dry, device_->reached(*queue_[queue_.size() - 2].done));
+  if (!starving_) return {};
+  HEBE_TRY(const bool dry, running_dry());
   starved_ = dry ? starved_ + 1 : 0;
   if (starved_ < kMostStarved) return {};
   return refuse(RefusalCode::gate_failed,

@@ -53,6 +53,9 @@ public:
                                            Seconds max_idle);
   /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.
   [[nodiscard]] Result<TimedReplays> time_replays(int arm, int next_arm, std::int64_t replays);
+  /// Whether the device has come to the end of what is queued, but for the last replay: it then
+  /// waits for the host. Asked before complete(), with the queue full.
+  [[nodiscard]] Result<bool> running_dry();
   /// For work that somebody else's code enqueues: where the host is slower than the GPU for many
   /// replays in a row, replay_for and time_replays refuse (gate_failed). `board` is named in it.
   void refuse_starvation(std::string board) { starving_ = std::move(board); }

@@ -317,7 +317,7 @@ protected:
                         {"provenance", "simulated"},
                         {"study_qualified", false},
                         {"verdict", "lower"}},
-                       {{"page.html", "p"}})
+                       {{"page.html", "p"}, {"effects.svg", "s"}})
                 .value();
   }
 };
