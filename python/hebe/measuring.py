@@ -19,7 +19,6 @@ from .callables import Arm, Function, plain_arm, sim_arm, torch_arm, torch_or_no
 from .refused import Refused
 from .results import Comparison, Measured, Measurement, comparison_from, measurement_from
 
-_measuring = threading.Lock()
 PathLike = str | os.PathLike[str]
 
 
@@ -31,15 +30,35 @@ class _Ended:
         self.signalled: tuple[int, FrameType | None] | None = None
 
 
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    if not _measuring.acquire(blocking=False):
-        raise Refused("lease_held", "another measurement of this process is not finished", "hebe",
-                      "measure one thing at a time: two would be in each other's windows")
-    try:
-        yield
-    finally:
-        _measuring.release()
+class _Turn:
+    """Whose turn it is to measure. While a callable is prepared it may measure itself, on its own thread: a kernel that is
+    not tuned yet does so when it is first called. From `begins` on nobody else may."""
+
+    def __init__(self) -> None:
+        self._free = threading.Lock()
+        self._thread: int | None = None
+        self._preparing = False
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        before = self._thread, self._preparing
+        nested = before == (threading.get_ident(), True)
+        if not nested and not self._free.acquire(blocking=False):
+            raise Refused("lease_held", "another measurement of this process is not finished", "hebe",
+                          "measure one thing at a time: two would be in each other's windows")
+        self._thread, self._preparing = threading.get_ident(), True
+        try:
+            yield
+        finally:
+            self._thread, self._preparing = before if nested else (None, False)
+            if not nested:
+                self._free.release()
+
+    def begins(self) -> None:
+        self._preparing = False
+
+
+_turn = _Turn()
 
 
 @contextmanager
@@ -146,11 +165,12 @@ def measure(fn: Function, *, device: str = "auto", tier: str = "smoke-v1", pairs
     `device`: auto (torch's current GPU), a UUID, a PCI id, or "sim" (with `faults`, docs/simulation.md).
     Raises what `fn` raises, `Refused` (no_device, gpu_busy, meter_…, gate_failed …), TypeError.
     """
-    with _one_at_a_time():
+    with _turn.taken():
         handle, torch = _stream_and_torch(device, stream)
         arm = _arm(fn, "fn", device, torch, capture)
         request = _request([arm], handle, device, data_root, tier=tier, pairs=pairs, window_s=window, warm_up_s=warm_up,
                            idle_s=idle, seed=seed, faults=list(faults) or None)
+        _turn.begins()
         return measurement_from(call_watched("hebe_measure", request, [arm]), arm.how)
 
 
@@ -163,12 +183,13 @@ def compare(fn_a: Function, fn_b: Function, *, device: str = "auto", tier: str =
     With tier="confirmation-v1", pairs=None, window=None and warm_up=None it is the protocol's own confirmation. The rest
     is as `measure` has it.
     """
-    with _one_at_a_time():
+    with _turn.taken():
         handle, torch = _stream_and_torch(device, stream)
         arms = [_arm(fn_a, "fn_a", device, torch, capture), _arm(fn_b, "fn_b", device, torch, capture)]
         request = _request(arms, handle, device, data_root, tier=tier, pairs=pairs, window_s=window, warm_up_s=warm_up,
                            seed=seed, faults=list(faults) or None, energy_margin_percent=energy_margin,
                            latency_margin_percent=time_margin)
+        _turn.begins()
         return comparison_from(call_watched("hebe_compare", request, arms), (arms[0].how, arms[1].how))
 
 

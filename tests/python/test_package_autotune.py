@@ -149,6 +149,13 @@ def test_hooks_restored_values_and_pruning_are_tritons_own():
     assert False in seen and True in seen and None in seen
 
 
+def test_a_kernel_that_is_not_tuned_yet_is_tuned_while_what_calls_it_is_prepared():
+    kernel = tuned()
+    done = hebe.measure(lambda: kernel.run(Tensor(), 4096), **QUICK)
+    assert kernel.best_config.kwargs == {"BLOCK": 64} and not kernel.fallbacks
+    assert done.time.value == pytest.approx(COSTS[64][0], rel=0.01) and done.how.startswith("captured")
+
+
 def test_one_configuration_is_not_measured():
     kernel = hebe.autotune(CONFIGS[:1], key=["n"], device="sim")(Kernel())
     assert kernel.run(Tensor(), 1) == 64 and not kernel.measurements
