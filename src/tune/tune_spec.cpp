@@ -69,9 +69,10 @@ private:
                    {Objective::energy, Objective::edp, Objective::energy_under_latency}));
     const bool bounded = out_.objective == Objective::energy_under_latency;
     if (bounded != json_.contains("latency_bound"))
-      return wrong("latency_bound",
-                   bounded ? "energy_under_latency needs one" : "is of energy_under_latency only",
-                   "latency_bound = { ratio = 1.05 } is of the baseline's latency, { ns = … } a time");
+      return wrong(
+          "latency_bound",
+          bounded ? "energy_under_latency needs one" : "is of energy_under_latency only",
+          "latency_bound = { ratio = 1.05 } is of the baseline's latency, { ns = … } a time");
     if (!bounded) return {};
     out_.latency_bound.emplace();
     const auto& bound = json_.at("latency_bound");
@@ -89,8 +90,8 @@ private:
                                        : "is of a random search only");
     out_.count = json_.value("search_count", std::size_t{0});
     out_.window = Seconds(json_.value("search_window_s", out_.window.value()));
-    out_.longest_window = Seconds(
-        json_.value("search_longest_window_s", std::max(4.0, out_.window.value())));
+    out_.longest_window =
+        Seconds(json_.value("search_longest_window_s", std::max(4.0, out_.window.value())));
     out_.warm_up = Seconds(json_.value("search_warm_up_s", out_.warm_up.value()));
     out_.idle = Seconds(json_.value("idle_window_s", out_.idle.value()));
     if (out_.longest_window < out_.window)
@@ -156,9 +157,8 @@ private:
   }
 
   Status read_triton(const Json& j, BackendSpec& b) {
-    HEBE_CHECK(only(j, b,
-                    {"case", "parameters", "options", "sizes", "space", "option_space",
-                     "constraints"}));
+    HEBE_CHECK(only(
+        j, b, {"case", "parameters", "options", "sizes", "space", "option_space", "constraints"}));
     if (!j.contains("case")) return wrong(b.where + ".case", "a triton backend needs a case");
     auto subject = resolve_(j.at("case"), out_.folder);
     if (!subject) {
@@ -212,13 +212,19 @@ private:
     }
     if (sizes.size() != dimensions_.size())
       return wrong(where + ".sizes", "has a size that is no dimension");
+    const auto bucket = bucket_of(s.shape.sizes, out_.bucketed);
+    if (!bucket) return wrong(where + ".sizes", bucket.error().what, bucket.error().next);
+    if (!buckets_.insert(text_of(*bucket)).second)
+      return wrong(where + ".sizes",
+                   "another shape lies in the bucket " + text_of(*bucket) + ", which has one row",
+                   "leave one of them out, or do not bucket that dimension");
     const auto given = j.contains("baseline") ? j.at("baseline") : json_.value("baseline", Json());
     if (given.is_null())
       return wrong(where + ".baseline", "there is no baseline to compare with",
                    "say baseline = { backend = …, configuration = { … } }, here or for all shapes");
     s.baseline = {given.at("backend"), given.at("configuration")};
-    const auto hit = std::ranges::find_if(
-        out_.backends, [&](auto& b) { return b.name == s.baseline.backend; });
+    const auto hit =
+        std::ranges::find_if(out_.backends, [&](auto& b) { return b.name == s.baseline.backend; });
     if (hit == out_.backends.end())
       return wrong(where + ".baseline", "there is no backend \"" + s.baseline.backend + "\"");
     for (const auto& b : out_.backends) HEBE_CHECK(check_space(b, s.shape));
@@ -262,7 +268,7 @@ private:
   std::string file_;
   TuneSpec out_;
   std::vector<std::string> dimensions_;
-  std::set<std::string> shape_names_;
+  std::set<std::string> shape_names_, buckets_;
 };
 
 } // namespace

@@ -31,13 +31,14 @@ struct ShapeSpec {
 /// A hebe.launch/1 spec with its cubin: files, or the artifact store's digests.
 struct LaunchFiles {
   std::string name;
-  std::string launch, cubin, ttgir; ///< paths are relative to the specification; ttgir: may be empty
+  std::string launch, cubin,
+      ttgir; ///< paths are relative to the specification; ttgir: may be empty
 };
 
 struct BackendSpec {
   std::string name, kind;
-  std::vector<std::string> shapes; ///< that it is tried at; empty: all
-  kernel::CaseRequest subject;     ///< triton: the case, its fixed parameters and options
+  std::vector<std::string> shapes;          ///< that it is tried at; empty: all
+  kernel::CaseRequest subject;              ///< triton: the case, its fixed parameters and options
   std::map<std::string, std::string> sizes; ///< triton: dimension to the case's parameter
   ConfigurationSpace space, option_space;   ///< triton: parameters and compile options
   std::vector<LaunchFiles> launches;        ///< launch
