@@ -1,1 +1,0 @@
-// Nothing: the target that the precompiled headers belong to needs a file.
