@@ -30,7 +30,8 @@ protected:
     graph_ = size_graph(*device_, *kernel_).value();
     supervision_.may_continue = [] { return Status{}; };
     supervision_.own_pids.clear();
-    for (const auto& p : meter_->processes().value()) supervision_.own_pids.insert(p.pid);
+    const auto processes = meter_->processes().value();
+    for (const auto& p : processes) supervision_.own_pids.insert(p.pid);
     series_ = std::make_unique<WindowSeries>(*device_, *meter_, tier_, supervision_, 1);
   }
   SteadyLoad load() const { return {graph_.graph.get(), graph_.launches, graph_.replay_time}; }
