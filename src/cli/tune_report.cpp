@@ -87,11 +87,11 @@ void tell_shape(const Context& c, const Json& shape, const std::string& provenan
                       s.at("idle").at("state").get<std::string>()));
   tell_candidates(c, shape);
   tell_finalists(c, shape);
-  c.print(fmt::format("  search: {} rungs, {}; {:.1f} s of windows ({:.1f} s with all that they "
+  c.print(fmt::format("  search: {} rung{}, {}; {:.1f} s of windows ({:.1f} s with all that they "
                       "need), {:.1f} s if every candidate had been measured as long",
-                      s.at("rungs").get<int>(), s.at("stopped").get<std::string>(),
-                      s.at("measured_s").get<double>(), s.at("spent_s").get<double>(),
-                      s.at("exhaustive_measured_s").get<double>()));
+                      s.at("rungs").get<int>(), s.at("rungs") == 1 ? "" : "s",
+                      s.at("stopped").get<std::string>(), s.at("measured_s").get<double>(),
+                      s.at("spent_s").get<double>(), s.at("exhaustive_measured_s").get<double>()));
 }
 
 } // namespace

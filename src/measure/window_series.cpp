@@ -155,6 +155,13 @@ Result<IdleStretch> WindowSeries::idle(Seconds length) {
                   fmt::format("the idle board was seen by {} samples, with a gap of {:.3f} s",
                               estimate.samples, estimate.max_gap.value()),
                   "see `hebe doctor` for the board's state", meter_.samples_source().name);
+  // As of a window: a live sensor's last digits move, also at idle.
+  if (estimate.longest_repeat > std::min(tier_.max_repeat, length / 2))
+    return refuse(RefusalCode::meter_frozen,
+                  fmt::format("the idle board's samples show one value for {:.3f} s",
+                              estimate.longest_repeat.value()),
+                  "qualify the board's meters again: `hebe probe-meter`",
+                  meter_.samples_source().name);
   const auto counted = begin.energy_mj && end.energy_mj
                            ? std::optional(*end.energy_mj - *begin.energy_mj)
                            : std::nullopt;

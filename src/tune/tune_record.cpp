@@ -73,7 +73,6 @@ Json effect_json(const measure::Contrast& c) {
 Json run_json(const PairedRun& r) {
   return {{"a", r.a},
           {"b", r.b},
-          {"run_id", r.job.run.run_id},
           {"seal", r.job.run.seal},
           {"verdict", name_of(r.job.analysis.verdict)},
           {"qualified", r.job.analysis.qualified},

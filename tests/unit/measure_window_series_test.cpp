@@ -29,6 +29,9 @@ protected:
     kernel_ = device_->load({&launch_, {}, {}, {}, {}}, {}).value();
     graph_ = size_graph(*device_, *kernel_).value();
     supervision_.may_continue = [] { return Status{}; };
+    supervision_.own_pids.clear();
+    const auto processes = meter_->processes().value();
+    for (const auto& p : processes) supervision_.own_pids.insert(p.pid);
     series_ = std::make_unique<WindowSeries>(*device_, *meter_, tier_, supervision_, 1);
   }
   SteadyLoad load() const { return {graph_.graph.get(), graph_.launches, graph_.replay_time}; }
