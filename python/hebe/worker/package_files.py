@@ -47,6 +47,7 @@ def module_file(module: str) -> Path | None:
     Raises FileNotFoundError if the package has no such module.
     """
     package, *below = module.split(".")
+    importlib.invalidate_caches()  # a package that came since the last look, within the folder's time stamp
     spec = importlib.util.find_spec(package) if package not in sys.modules else sys.modules[package].__spec__
     if spec is None or spec.origin is None:
         return None
