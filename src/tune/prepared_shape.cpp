@@ -1,6 +1,7 @@
 #include "tune/prepared_shape.hpp"
 
 #include "core/philox.hpp"
+#include "tune/cublaslt_backend.hpp"
 #include "tune/launch_backend.hpp"
 #include "tune/triton_backend.hpp"
 
@@ -40,6 +41,14 @@ Status has_dtype(const kernel::LaunchSpec& launch, const std::string& dtype) {
                 "say the type that the baseline's case computes in", launch.name);
 }
 
+LibrarySearch cublaslt_search(const BackendSpec& b,
+                              std::span<const std::filesystem::path> packages) {
+  LibrarySearch out{b.library, CublasLt::names(), {}};
+  for (const auto& folder : packages)
+    for (auto& below : CublasLt::folders_in(folder)) out.folders.push_back(std::move(below));
+  return out;
+}
+
 } // namespace
 
 Result<Backends> backends_of(const TuneSpec& spec) {
@@ -49,6 +58,8 @@ Result<Backends> backends_of(const TuneSpec& spec) {
       out.push_back(std::make_unique<TritonBackend>(b));
     else if (b.kind == "launch")
       out.push_back(std::make_unique<LaunchBackend>(b, spec.folder));
+    else if (b.kind == "cublaslt")
+      out.push_back(std::make_unique<CublasLtBackend>(b, cublaslt_search(b, spec.packages)));
     else
       return refuse(RefusalCode::bad_spec, b.where + ".kind: there is no \"" + b.kind + "\"");
   }

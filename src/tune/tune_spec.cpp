@@ -69,9 +69,10 @@ private:
                    {Objective::energy, Objective::edp, Objective::energy_under_latency}));
     const bool bounded = out_.objective == Objective::energy_under_latency;
     if (bounded != json_.contains("latency_bound"))
-      return wrong("latency_bound",
-                   bounded ? "energy_under_latency needs one" : "is of energy_under_latency only",
-                   "latency_bound = { ratio = 1.05 } is of the baseline's latency, { ns = … } a time");
+      return wrong(
+          "latency_bound",
+          bounded ? "energy_under_latency needs one" : "is of energy_under_latency only",
+          "latency_bound = { ratio = 1.05 } is of the baseline's latency, { ns = … } a time");
     if (!bounded) return {};
     out_.latency_bound.emplace();
     const auto& bound = json_.at("latency_bound");
@@ -89,8 +90,8 @@ private:
                                        : "is of a random search only");
     out_.count = json_.value("search_count", std::size_t{0});
     out_.window = Seconds(json_.value("search_window_s", out_.window.value()));
-    out_.longest_window = Seconds(
-        json_.value("search_longest_window_s", std::max(4.0, out_.window.value())));
+    out_.longest_window =
+        Seconds(json_.value("search_longest_window_s", std::max(4.0, out_.window.value())));
     out_.warm_up = Seconds(json_.value("search_warm_up_s", out_.warm_up.value()));
     out_.idle = Seconds(json_.value("idle_window_s", out_.idle.value()));
     if (out_.longest_window < out_.window)
@@ -138,9 +139,12 @@ private:
       HEBE_CHECK(read_triton(j, b));
     } else if (b.kind == "launch") {
       HEBE_CHECK(read_launches(j, b));
+    } else if (b.kind == "cublaslt") {
+      HEBE_CHECK(only(j, b, {"sizes", "library", "heuristics", "workspace_bytes"}));
+      HEBE_CHECK(read_product(j, b));
     } else {
       return wrong(b.where + ".kind", "there is no backend of kind \"" + b.kind + "\"",
-                   "kinds: triton, launch");
+                   "kinds: triton, launch, cublaslt");
     }
     out_.backends.push_back(std::move(b));
     return {};
@@ -156,9 +160,8 @@ private:
   }
 
   Status read_triton(const Json& j, BackendSpec& b) {
-    HEBE_CHECK(only(j, b,
-                    {"case", "parameters", "options", "sizes", "space", "option_space",
-                     "constraints"}));
+    HEBE_CHECK(only(
+        j, b, {"case", "parameters", "options", "sizes", "space", "option_space", "constraints"}));
     if (!j.contains("case")) return wrong(b.where + ".case", "a triton backend needs a case");
     auto subject = resolve_(j.at("case"), out_.folder);
     if (!subject) {
@@ -169,13 +172,7 @@ private:
     b.subject = std::move(*subject);
     b.subject.parameters = j.value("parameters", Json::object());
     b.subject.options = j.value("options", Json::object());
-    for (const auto& d : dimensions_) b.sizes[d] = d;
-    const auto renamed = j.value("sizes", Json::object());
-    for (const auto& [dimension, parameter] : renamed.items()) {
-      if (!b.sizes.contains(dimension))
-        return wrong(b.where + ".sizes", "there is no dimension \"" + dimension + "\"");
-      b.sizes[dimension] = parameter;
-    }
+    HEBE_CHECK(read_sizes(j, b));
     b.space.values = j.value("space", Json::object());
     b.option_space.values = j.value("option_space", Json::object());
     for (const auto& [name, list] : b.option_space.values.items())
@@ -188,6 +185,31 @@ private:
       if (c.contains("at_most")) k.at_most = c.at("at_most").get<double>();
       b.space.constraints.push_back(std::move(k));
     }
+    return {};
+  }
+
+  Status read_sizes(const Json& j, BackendSpec& b) const {
+    for (const auto& d : dimensions_) b.sizes[d] = d;
+    const auto renamed = j.value("sizes", Json::object());
+    for (const auto& [dimension, parameter] : renamed.items()) {
+      if (!b.sizes.contains(dimension))
+        return wrong(b.where + ".sizes", "there is no dimension \"" + dimension + "\"");
+      b.sizes[dimension] = parameter;
+    }
+    return {};
+  }
+
+  // A library's matrix product: which dimensions are its m, n and k, and where the library lies.
+  Status read_product(const Json& j, BackendSpec& b) const {
+    HEBE_CHECK(read_sizes(j, b));
+    for (const char* name : {"m", "n", "k"})
+      if (std::ranges::count(b.sizes, std::string(name), [](auto& s) { return s.second; }) != 1)
+        return wrong(b.where + ".sizes",
+                     fmt::format("no one dimension is the product's \"{}\"", name),
+                     "c[m,n] = a[m,k] b[k,n]; say sizes = { YOUR_NAME = \"m\", … }");
+    if (j.contains("library")) b.library = out_.folder / j.at("library").get<std::string>();
+    b.heuristics = j.value("heuristics", b.heuristics);
+    b.workspace_bytes = j.value("workspace_bytes", b.workspace_bytes);
     return {};
   }
 
@@ -217,8 +239,8 @@ private:
       return wrong(where + ".baseline", "there is no baseline to compare with",
                    "say baseline = { backend = …, configuration = { … } }, here or for all shapes");
     s.baseline = {given.at("backend"), given.at("configuration")};
-    const auto hit = std::ranges::find_if(
-        out_.backends, [&](auto& b) { return b.name == s.baseline.backend; });
+    const auto hit =
+        std::ranges::find_if(out_.backends, [&](auto& b) { return b.name == s.baseline.backend; });
     if (hit == out_.backends.end())
       return wrong(where + ".baseline", "there is no backend \"" + s.baseline.backend + "\"");
     for (const auto& b : out_.backends) HEBE_CHECK(check_space(b, s.shape));

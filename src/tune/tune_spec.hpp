@@ -31,16 +31,20 @@ struct ShapeSpec {
 /// A hebe.launch/1 spec with its cubin: files, or the artifact store's digests.
 struct LaunchFiles {
   std::string name;
-  std::string launch, cubin, ttgir; ///< paths are relative to the specification; ttgir: may be empty
+  std::string launch, cubin,
+      ttgir; ///< paths are relative to the specification; ttgir: may be empty
 };
 
 struct BackendSpec {
   std::string name, kind;
-  std::vector<std::string> shapes; ///< that it is tried at; empty: all
-  kernel::CaseRequest subject;     ///< triton: the case, its fixed parameters and options
+  std::vector<std::string> shapes;          ///< that it is tried at; empty: all
+  kernel::CaseRequest subject;              ///< triton: the case, its fixed parameters and options
   std::map<std::string, std::string> sizes; ///< triton: dimension to the case's parameter
   ConfigurationSpace space, option_space;   ///< triton: parameters and compile options
   std::vector<LaunchFiles> launches;        ///< launch
+  std::filesystem::path library;            ///< cublaslt, openblas: its file; empty: looked for
+  int heuristics = 8;                       ///< cublaslt: how many of its choices are tried
+  std::uint64_t workspace_bytes = 32 << 20; ///< cublaslt: at most
   std::string where;                        ///< "backends[1]", for refusals
 };
 
@@ -61,6 +65,8 @@ struct TuneSpec {
   std::vector<BackendSpec> backends;
   /// Of one shape's simulated board, by its name, or by "NAME.finalists".
   std::map<std::string, std::vector<gpu::Fault>> faults;
+  /// Where packages may have put libraries (site-packages): told by whoever has the specification.
+  std::vector<std::filesystem::path> packages;
   std::filesystem::path folder; ///< what relative names in it are relative to
   Json json;                    ///< as it was read
 };
