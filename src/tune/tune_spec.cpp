@@ -142,9 +142,12 @@ private:
     } else if (b.kind == "cublaslt") {
       HEBE_CHECK(only(j, b, {"sizes", "library", "heuristics", "workspace_bytes"}));
       HEBE_CHECK(read_product(j, b));
+    } else if (b.kind == "openblas") {
+      HEBE_CHECK(only(j, b, {"sizes", "library"}));
+      HEBE_CHECK(read_product(j, b));
     } else {
       return wrong(b.where + ".kind", "there is no backend of kind \"" + b.kind + "\"",
-                   "kinds: triton, launch, cublaslt");
+                   "kinds: triton, launch, cublaslt, openblas");
     }
     out_.backends.push_back(std::move(b));
     return {};
