@@ -90,7 +90,7 @@ Result<measure::Plan> drafted(const JobSpec& spec) {
   return plan;
 }
 
-Status CasePreparer::start_worker() {
+Status CasePreparer::start() {
   if (worker_) return {};
   HEBE_TRY(worker_, kernel::Worker::start(where_.worker));
   HEBE_TRY(hello_, worker_->request("hello", Json::object(), Seconds(60)));
@@ -98,7 +98,7 @@ Status CasePreparer::start_worker() {
 }
 
 Result<kernel::CompiledCase> CasePreparer::compile(const kernel::CaseRequest& subject) {
-  HEBE_CHECK(start_worker());
+  HEBE_CHECK(start());
   const kernel::ArtifactStore store(where_.data_root);
   return kernel::compile_case(*worker_, store, subject, where_.cache / "triton");
 }
@@ -110,13 +110,13 @@ Result<PreparedCase> CasePreparer::prepare(const kernel::CaseRequest& subject) {
 
 Result<kernel::CompiledCase> CasePreparer::recompile(const kernel::CompiledCase& base,
                                                      const std::string& ttgir) {
-  HEBE_CHECK(start_worker());
+  HEBE_CHECK(start());
   const kernel::ArtifactStore store(where_.data_root);
   return kernel::recompile_case(*worker_, store, base, ttgir, where_.cache / "triton");
 }
 
 Result<PreparedCase> CasePreparer::with_oracle(kernel::CompiledCase compiled) {
-  HEBE_CHECK(start_worker());
+  HEBE_CHECK(start());
   PreparedCase out{std::move(compiled), {}, {}};
   HEBE_CHECK(fits(out.compiled.launch, where_.memory, where_.scratch));
   if (!out.compiled.launch.has_reference)

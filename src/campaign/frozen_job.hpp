@@ -75,11 +75,12 @@ public:
   [[nodiscard]] Result<PreparedCase> with_oracle(kernel::CompiledCase compiled);
   /// Tools and versions, as the worker said; null before the first preparation.
   [[nodiscard]] const Json& hello() const { return hello_; }
+  /// Starts the worker, where it does not run, and asks who it is.
+  [[nodiscard]] Status start();
   /// The worker's memory and CPU time are not to be there while we measure.
   void stop_worker() { worker_.reset(); }
 
 private:
-  [[nodiscard]] Status start_worker();
   Preparation where_;
   std::unique_ptr<kernel::Worker> worker_;
   Json hello_;

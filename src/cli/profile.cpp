@@ -66,6 +66,15 @@ Status keep(const Context& c, const Options& o, const tune::Profile& profile) {
   return {};
 }
 
+std::string verdict_of(const tune::ProfileRow& row) {
+  if (row.implementation == row.baseline->implementation) return "it is the baseline";
+  auto out = row.verdict.value_or("not judged");
+  if (row.effect)
+    out += fmt::format(", {:+.3f} % [{:+.3f}, {:+.3f}]", row.effect->percent,
+                       row.effect->low_percent, row.effect->high_percent);
+  return out;
+}
+
 void show_row(const Context& c, const tune::ProfileRow& row) {
   c.print(tune::text_of(row.key));
   c.print(fmt::format("  {} {}", row.implementation.name, row.implementation.configuration.dump()));
@@ -78,7 +87,7 @@ void show_row(const Context& c, const tune::ProfileRow& row) {
                       row.platform.triton.value_or("-"), row.date));
   if (row.baseline)
     c.print(fmt::format("  against {} at {} nJ: {}", row.baseline->implementation.name,
-                        row.baseline->energy_nj.value, row.verdict.value_or("not judged")));
+                        row.baseline->energy_nj.value, verdict_of(row)));
   c.print(fmt::format("  rests on study {} and {} runs", row.study.value_or("-"), row.runs.size()));
   for (const auto& reason : row.downgraded) c.print("  DOWNGRADED: " + reason);
 }

@@ -229,8 +229,7 @@ Result<SeriesWindow> WindowSeries::window(const SteadyLoad& load, Seconds length
     // Events count in half microseconds: equal replays are not known without error.
     constexpr double kLeast = 1e-6;
     out.latency_error =
-        r.latency() *
-        std::max(r.replay_cv / std::sqrt(static_cast<double>(r.replays)), kLeast);
+        r.latency() * std::max(r.replay_cv / std::sqrt(static_cast<double>(r.replays)), kLeast);
     out.duration = to_seconds(Nanos(r.end_ns - r.begin_ns));
     out.launches = r.launches();
     out.attempts = tried;

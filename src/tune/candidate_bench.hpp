@@ -39,7 +39,10 @@ private:
   CandidateBench(gpu::Device& device, const campaign::PreparedCase& baseline,
                  qualify::LaunchBuffers buffers)
       : device_(&device), baseline_(&baseline), buffers_(std::move(buffers)) {}
-  [[nodiscard]] Result<Loaded> loaded(const TriedCandidate& candidate);
+  [[nodiscard]] Status load_onto(Loaded& loaded) const;
+  [[nodiscard]] Result<Loaded> checked(const TriedCandidate& candidate);
+  /// After a kernel that wrote where it must not: new buffers, and all that are loaded on them.
+  [[nodiscard]] Status renew_if_damaged();
 
   gpu::Device* device_;
   const campaign::PreparedCase* baseline_;

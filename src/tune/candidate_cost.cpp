@@ -65,8 +65,8 @@ Result<CandidateCost> cost_of(std::span<const CandidateWindow> windows, const Co
   MarginalRequest request;
   request.idle_state = terms.idle.state;
   request.not_written = terms.not_written;
-  request.idle = MeteredWindow{terms.meter, PowerWindow{terms.idle.mean, terms.idle.error,
-                                                        to_nanos(terms.idle.duration)}};
+  request.idle = MeteredWindow{
+      terms.meter, PowerWindow{terms.idle.mean, terms.idle.error, to_nanos(terms.idle.duration)}};
   Joules energy(0);
   double energy_variance = 0, latency_variance = 0;
   for (const auto& w : windows) {
@@ -82,18 +82,18 @@ Result<CandidateCost> cost_of(std::span<const CandidateWindow> windows, const Co
   }
   if (request.operations > 0)
     request.busy = MeteredWindow{
-        terms.meter, PowerWindow{energy / out.measured,
-                                 Watts(std::sqrt(energy_variance) / out.measured.value()),
-                                 to_nanos(out.measured)}};
+        terms.meter,
+        PowerWindow{energy / out.measured, Watts(std::sqrt(energy_variance) / out.measured.value()),
+                    to_nanos(out.measured)}};
   HEBE_TRY(out.energy, marginal_cost(request));
   const auto launches = static_cast<double>(request.operations);
   out.latency_ns /= launches;
   out.latency_error_ns = std::sqrt(latency_variance) / launches;
   const bool edp = terms.objective == Objective::edp;
   out.value = out.energy.exact_nj * (edp ? out.latency_ns * 1e-9 : 1);
-  const double relative = std::hypot((out.energy.high_nj - out.energy.exact_nj) / kNormal95 /
-                                         out.energy.exact_nj,
-                                     edp ? out.latency_error_ns / out.latency_ns : 0);
+  const double relative =
+      std::hypot((out.energy.high_nj - out.energy.exact_nj) / kNormal95 / out.energy.exact_nj,
+                 edp ? out.latency_error_ns / out.latency_ns : 0);
   out.low = out.value * (1 - kNormal95 * relative);
   out.high = out.value * (1 + kNormal95 * relative);
   return out;

@@ -39,10 +39,10 @@ struct CandidateWindow {
                                          const WindowNoise& noise);
 
 struct CandidateCost {
-  MarginalCost energy;                        ///< of one launch
+  MarginalCost energy;                         ///< of one launch
   double latency_ns = 0, latency_error_ns = 0; ///< one standard error
-  double value = 0, low = 0, high = 0;        ///< of the objective: nJ, or nJ·s; 95 %
-  Seconds measured{0};                        ///< length of its windows
+  double value = 0, low = 0, high = 0;         ///< of the objective: nJ, or nJ·s; 95 %
+  Seconds measured{0};                         ///< length of its windows
 };
 
 struct CostTerms {

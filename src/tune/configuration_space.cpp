@@ -14,7 +14,8 @@ std::unexpected<Refusal> wrong(std::string what, std::string next, const std::st
 bool allowed(const ProductConstraint& constraint, const Json& configuration, const Json& also) {
   double product = 1;
   for (const auto& name : constraint.names)
-    product *= (configuration.contains(name) ? configuration.at(name) : also.at(name)).get<double>();
+    product *=
+        (configuration.contains(name) ? configuration.at(name) : also.at(name)).get<double>();
   return (!constraint.at_least || product >= *constraint.at_least) &&
          (!constraint.at_most || product <= *constraint.at_most);
 }

@@ -60,6 +60,14 @@ std::string fault_of(const ProfileRow& row) {
   if (row.verdict && !row.baseline) return "it has a verdict and no baseline";
   if (row.verdict && std::find(kVerdicts.begin(), kVerdicts.end(), *row.verdict) == kVerdicts.end())
     return fmt::format("there is no verdict \"{}\"", *row.verdict);
+  if (row.effect) {
+    const auto& e = *row.effect;
+    if (!row.verdict) return "it has an effect and no verdict";
+    if (!(std::isfinite(e.low_percent) && std::isfinite(e.high_percent) && e.low_percent > -100 &&
+          e.low_percent <= e.percent && e.percent <= e.high_percent))
+      return fmt::format("its effect is {} %, with the interval [{}, {}]", e.percent, e.low_percent,
+                         e.high_percent);
+  }
   return row.baseline ? fault_of(*row.baseline) : std::string();
 }
 

@@ -48,6 +48,12 @@ struct Baseline {
   bool operator==(const Baseline&) const = default;
 };
 
+/// How much less or more energy than the baseline's, in pairs: percent, with its interval.
+struct PairedEffect {
+  double percent = 0, low_percent = 0, high_percent = 0;
+  bool operator==(const PairedEffect&) const = default;
+};
+
 struct ProfileRow {
   RowKey key;
   Implementation implementation;
@@ -57,10 +63,11 @@ struct ProfileRow {
   Platform platform;
   std::string date; ///< UTC, 2026-11-30T04:20:00Z
   std::optional<std::string> study;
-  std::vector<std::string> runs;       ///< seals
-  std::optional<Baseline> baseline;    ///< none: it was not paired against one
-  std::optional<std::string> verdict;  ///< of its energy against the baseline's
-  std::vector<std::string> downgraded; ///< why it is no longer what it was; see profile_expiry
+  std::vector<std::string> runs;        ///< seals
+  std::optional<Baseline> baseline;     ///< none: it was not paired against one
+  std::optional<std::string> verdict;   ///< of its energy against the baseline's
+  std::optional<PairedEffect> effect{}; ///< with the verdict; rows from before have none
+  std::vector<std::string> downgraded;  ///< why it is no longer what it was; see profile_expiry
   bool operator==(const ProfileRow&) const = default;
 };
 

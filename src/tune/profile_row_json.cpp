@@ -51,27 +51,32 @@ Platform platform_from(const Json& j) {
 } // namespace
 
 Json json_of(const ProfileRow& row) {
-  return {{"operation", row.key.operation},
-          {"shape", row.key.shape},
-          {"dtype", row.key.dtype},
-          {"board", row.key.board},
-          {"implementation", json_of(row.implementation)},
-          {"energy_nj", json_of(row.energy_nj)},
-          {"time_ns", json_of(row.time_ns)},
-          {"meter", {{"name", row.meter.name}, {"status", row.meter.status}}},
-          {"provenance", name_of(row.meter.provenance)},
-          {"idle", name_of(row.idle)},
-          {"platform",
-           {{"board_uuid", or_null(row.platform.board_uuid)},
-            {"driver", row.platform.driver},
-            {"os", row.platform.os},
-            {"hebe", row.platform.hebe},
-            {"triton", or_null(row.platform.triton)}}},
-          {"date", row.date},
-          {"evidence", {{"study", or_null(row.study)}, {"runs", row.runs}}},
-          {"baseline", json_of(row.baseline)},
-          {"verdict", or_null(row.verdict)},
-          {"downgraded", row.downgraded}};
+  Json out{{"operation", row.key.operation},
+           {"shape", row.key.shape},
+           {"dtype", row.key.dtype},
+           {"board", row.key.board},
+           {"implementation", json_of(row.implementation)},
+           {"energy_nj", json_of(row.energy_nj)},
+           {"time_ns", json_of(row.time_ns)},
+           {"meter", {{"name", row.meter.name}, {"status", row.meter.status}}},
+           {"provenance", name_of(row.meter.provenance)},
+           {"idle", name_of(row.idle)},
+           {"platform",
+            {{"board_uuid", or_null(row.platform.board_uuid)},
+             {"driver", row.platform.driver},
+             {"os", row.platform.os},
+             {"hebe", row.platform.hebe},
+             {"triton", or_null(row.platform.triton)}}},
+           {"date", row.date},
+           {"evidence", {{"study", or_null(row.study)}, {"runs", row.runs}}},
+           {"baseline", json_of(row.baseline)},
+           {"verdict", or_null(row.verdict)},
+           {"downgraded", row.downgraded}};
+  if (row.effect) // absent, not null: the bytes of a row without one are what they were
+    out["effect"] = {{"percent", row.effect->percent},
+                     {"low_percent", row.effect->low_percent},
+                     {"high_percent", row.effect->high_percent}};
+  return out;
 }
 
 Result<ProfileRow> row_from(const Json& j, std::string_view where) {
@@ -96,6 +101,8 @@ Result<ProfileRow> row_from(const Json& j, std::string_view where) {
   row.runs = j.at("evidence").at("runs").get<std::vector<std::string>>();
   row.baseline = baseline_from(j.at("baseline"));
   row.verdict = text_or_none(j.at("verdict"));
+  if (const auto hit = j.find("effect"); hit != j.end())
+    row.effect = PairedEffect{hit->at("percent"), hit->at("low_percent"), hit->at("high_percent")};
   row.downgraded = j.at("downgraded").get<std::vector<std::string>>();
   HEBE_CHECK(check_row(row, std::string(where)));
   return row;

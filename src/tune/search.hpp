@@ -28,16 +28,16 @@ struct Contender {
 };
 
 struct SearchOutcome {
-  std::vector<Contender> contenders;     ///< as they were given
-  std::optional<std::size_t> best;       ///< none: no candidate is within the latency bound
-  std::optional<std::size_t> runner_up;  ///< the best that is neither `best` nor the baseline
-  std::size_t fastest = 0;               ///< of all that were measured
+  std::vector<Contender> contenders;    ///< as they were given
+  std::optional<std::size_t> best;      ///< none: no candidate is within the latency bound
+  std::optional<std::size_t> runner_up; ///< the best that is neither `best` nor the baseline
+  std::size_t fastest = 0;              ///< of all that were measured
   int rungs = 0;
-  std::string stopped;                   ///< why
+  std::string stopped; ///< why
   std::optional<double> latency_bound_ns;
-  Seconds measured{0}, spent{0};         ///< windows of candidates; with all that was needed
-  Seconds references{0};                 ///< of them: the baseline's windows for the noise
-  Seconds exhaustive{0}; ///< windows, if all had been measured as long as the longest
+  Seconds measured{0}, spent{0}; ///< windows of candidates; with all that was needed
+  Seconds references{0};         ///< of them: the baseline's windows for the noise
+  Seconds exhaustive{0};         ///< windows, if all had been measured as long as the longest
 };
 
 /// Measures one window of a candidate.
@@ -48,7 +48,6 @@ using PriceWindows = std::function<Result<CandidateCost>(std::span<const Candida
 /// `baseline`: the candidate whose repeated windows tell the noise; it is measured in every rung.
 [[nodiscard]] Result<SearchOutcome> search(std::size_t candidates, std::size_t baseline,
                                            const SearchSettings& settings,
-                                           const MeasureWindow& measure,
-                                           const PriceWindows& price);
+                                           const MeasureWindow& measure, const PriceWindows& price);
 
 } // namespace hebe::tune

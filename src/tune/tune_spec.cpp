@@ -237,6 +237,12 @@ private:
     }
     if (sizes.size() != dimensions_.size())
       return wrong(where + ".sizes", "has a size that is no dimension");
+    const auto bucket = bucket_of(s.shape.sizes, out_.bucketed);
+    if (!bucket) return wrong(where + ".sizes", bucket.error().what, bucket.error().next);
+    if (!buckets_.insert(text_of(*bucket)).second)
+      return wrong(where + ".sizes",
+                   "another shape lies in the bucket " + text_of(*bucket) + ", which has one row",
+                   "leave one of them out, or do not bucket that dimension");
     const auto given = j.contains("baseline") ? j.at("baseline") : json_.value("baseline", Json());
     if (given.is_null())
       return wrong(where + ".baseline", "there is no baseline to compare with",
@@ -287,7 +293,7 @@ private:
   std::string file_;
   TuneSpec out_;
   std::vector<std::string> dimensions_;
-  std::set<std::string> shape_names_;
+  std::set<std::string> shape_names_, buckets_;
 };
 
 } // namespace

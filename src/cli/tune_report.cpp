@@ -1,0 +1,129 @@
+#include "cli/tune_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace hebe::cli {
+namespace {
+
+std::string text_of(const Json& candidate) {
+  return candidate.at("name").get<std::string>() + " " + candidate.at("configuration").dump();
+}
+
+std::string effect(const Json& e) {
+  return fmt::format("{:+.3f} % [{:+.3f}, {:+.3f}]", e.at("percent").get<double>(),
+                     e.at("low_percent").get<double>(), e.at("high_percent").get<double>());
+}
+
+void tell_candidates(const Context& c, const Json& shape) {
+  constexpr std::size_t kShown = 10;
+  std::vector<const Json*> measured;
+  std::map<std::string, int> others;
+  for (const auto& one : shape.at("candidates"))
+    if (!one.at("cost").is_null())
+      measured.push_back(&one);
+    else
+      ++others[one.at("state").get<std::string>()];
+  const auto objective = [](const Json* j) {
+    return j->at("cost").at("objective").at("value").get<double>();
+  };
+  std::ranges::stable_sort(measured, {}, objective);
+  for (std::size_t i = 0; i < std::min(kShown, measured.size()); ++i) {
+    const auto& m = *measured[i];
+    const auto& e = m.at("cost").at("energy_nj");
+    c.print(fmt::format("  {:>14.0f} nJ [{:.0f}, {:.0f}]  {:>12.0f} ns  {:<12} {}",
+                        e.at("value").get<double>(), e.at("low").get<double>(),
+                        e.at("high").get<double>(),
+                        m.at("cost").at("time_ns").at("value").get<double>(),
+                        m.at("state") == "dropped" ? fmt::format("rung {}", m.at("rung").get<int>())
+                                                   : m.at("state").get<std::string>(),
+                        text_of(m)));
+  }
+  if (measured.size() > kShown) c.print(fmt::format("  and {} more", measured.size() - kShown));
+  for (const auto& [state, count] : others) c.print(fmt::format("  {}: {}", state, count));
+  for (const auto& one : shape.at("candidates"))
+    if (one.at("state") == "failed")
+      c.print("  failed: " + text_of(one) + ": " + one.at("why").at("what").get<std::string>());
+}
+
+void tell_finalists(const Context& c, const Json& shape) {
+  const auto& f = shape.at("finalists");
+  const auto& all = shape.at("candidates");
+  const auto named = [&](const char* key) { return text_of(all.at(f.at(key).get<std::size_t>())); };
+  const bool stays = f.at("is_baseline");
+  c.print(fmt::format("  choice: {}{}", named("choice"), stays ? " (the baseline)" : ""));
+  c.print("    " + f.at("why").get<std::string>());
+  const auto& first = f.at("runs").at(0);
+  if (first.at("a") != first.at("b"))
+    c.print(fmt::format("    {} against the baseline: energy {}, latency {}{}",
+                        text_of(all.at(first.at("b").get<std::size_t>())),
+                        effect(first.at("energy")), effect(first.at("latency")),
+                        first.at("qualified").get<bool>() ? "" : " (not qualified as evidence)"));
+  if (!f.at("latency_choice_differs").get<bool>()) {
+    c.print("  the latency choice is the same");
+  } else {
+    const auto& r = f.at("runs").at(f.at("against_latency_choice").get<std::size_t>());
+    // The run may have the two the other way round.
+    const bool as_is = r.at("b") == f.at("choice");
+    c.print(fmt::format("  the latency choice is {}: {}, in pairs, energy {}, latency {}",
+                        named("latency_choice"),
+                        as_is ? "the choice against it" : "it against the choice",
+                        effect(r.at("energy")), effect(r.at("latency"))));
+  }
+}
+
+void tell_shape(const Context& c, const Json& shape, const std::string& provenance) {
+  c.print(fmt::format("{} ({})", shape.at("name").get<std::string>(),
+                      shape.at("bucket").get<std::string>()));
+  if (!shape.at("voided").is_null()) {
+    c.print("  voided, it has no row: " + shape.at("voided").at("what").get<std::string>());
+    return;
+  }
+  const auto& s = shape.at("search");
+  c.print(fmt::format("  {} costs beyond an idle board of {:.1f} W ({})", provenance,
+                      s.at("idle").at("mean_w").get<double>(),
+                      s.at("idle").at("state").get<std::string>()));
+  tell_candidates(c, shape);
+  tell_finalists(c, shape);
+  c.print(fmt::format("  search: {} rungs, {}; {:.1f} s of windows ({:.1f} s with all that they "
+                      "need), {:.1f} s if every candidate had been measured as long",
+                      s.at("rungs").get<int>(), s.at("stopped").get<std::string>(),
+                      s.at("measured_s").get<double>(), s.at("spent_s").get<double>(),
+                      s.at("exhaustive_measured_s").get<double>()));
+}
+
+} // namespace
+
+void tell_tune_preview(const Context& c, const Json& preview) {
+  if (c.json) return c.print_json(preview);
+  for (const auto& shape : preview.at("shapes")) {
+    c.print(fmt::format("{}: {} candidates; nothing was run", shape.at("name").get<std::string>(),
+                        shape.at("candidates").size()));
+    for (const auto& one : shape.at("candidates"))
+      c.print(fmt::format("  {:<12} {}", one.at("state").get<std::string>(), text_of(one)));
+  }
+}
+
+int report_tune(const Context& c, const tune::TuneOutcome& o) {
+  for (const auto& shape : o.shapes)
+    if (shape.voided) tell("hebe: " + to_text(*shape.voided) + "\n");
+  if (c.json) {
+    c.print_json({{"tune", o.record},
+                  {"id", o.record_id},
+                  {"profile", o.profile_file.string()},
+                  {"record", o.record_file.string()}});
+  } else {
+    c.print(fmt::format(
+        "tune {}: {} of {} in {}, by {}", o.record.at("name").get<std::string>(),
+        o.record.at("operation").get<std::string>(), o.record.at("dtype").get<std::string>(),
+        o.record.at("provenance").get<std::string>(), o.record.at("objective").get<std::string>()));
+    for (const auto& shape : o.record.at("shapes")) tell_shape(c, shape, o.record.at("provenance"));
+    c.print("profile: " + o.profile_file.string());
+    c.print("record:  " + o.record_file.string());
+  }
+  return static_cast<int>(o.first_void() ? ExitCode::unfit_environment : ExitCode::done);
+}
+
+} // namespace hebe::cli

@@ -1,0 +1,128 @@
+#include "tune/finalists.hpp"
+
+#include "measure/intervals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hebe::tune {
+namespace {
+
+std::string effect_text(const measure::Contrast& c) {
+  return fmt::format("{:+.3f} % [{:+.3f}, {:+.3f}]", measure::percent(c.effect),
+                     measure::percent(c.shown().low), measure::percent(c.shown().high));
+}
+
+double latency_of(const measure::Analysis& analysis, const char* arm) {
+  return analysis.json.at("arms").at(arm).at("latency_s").get<double>();
+}
+
+Decision by_edp(const measure::Analysis& a) {
+  // The product's interval is no wider than the sum of the two.
+  const double low = a.energy.shown().low + a.latency.shown().low;
+  const double high = a.energy.shown().high + a.latency.shown().high;
+  const auto text = fmt::format("energy x time {:+.3f} % [{:+.3f}, {:+.3f}] in pairs",
+                                measure::percent(a.energy.effect + a.latency.effect),
+                                measure::percent(low), measure::percent(high));
+  return {high < 0 && a.energy.verdict != measure::Verdict::invalid &&
+              a.latency.verdict != measure::Verdict::invalid,
+          text};
+}
+
+} // namespace
+
+Decision decide(Objective objective, const measure::Analysis& a,
+                const std::optional<double>& bound_ns) {
+  if (objective == Objective::edp) return by_edp(a);
+  Decision out;
+  out.b_wins = a.energy.verdict == measure::Verdict::lower;
+  out.words = fmt::format("energy {} in pairs: {}", effect_text(a.energy),
+                          measure::name_of(a.energy.verdict));
+  if (!bound_ns) return out;
+  const double latency_ns = latency_of(a, "B") * 1e9, baseline_ns = latency_of(a, "A") * 1e9;
+  const bool within = latency_ns <= *bound_ns;
+  out.words += fmt::format("; {:.0f} ns against a bound of {:.0f} ns", latency_ns, *bound_ns);
+  // A baseline beyond the bound is no answer: whoever keeps to it is taken, whatever it costs.
+  if (baseline_ns > *bound_ns && within) {
+    out.b_wins = true;
+    out.words += fmt::format(", which the baseline's {:.0f} ns exceed", baseline_ns);
+  }
+  out.b_wins = out.b_wins && within;
+  return out;
+}
+
+Result<Confirmed> confirm(const SearchedShape& s, Objective objective, const MeasurePair& measure) {
+  Confirmed out;
+  constexpr std::size_t kBaseline = 0;
+  const auto& o = s.outcome;
+  const auto place = [&](std::size_t contender) { return s.candidate[contender]; };
+  out.fastest = place(o.fastest);
+  const auto run = [&](std::size_t a, std::size_t b) -> Result<std::size_t> {
+    HEBE_TRY(auto job, measure(a, b));
+    out.runs.push_back({a, b, std::move(job)});
+    return out.runs.size() - 1;
+  };
+  // Where the search likes the baseline best, the next best has its chance.
+  auto challenger = o.best && *o.best != kBaseline ? o.best : o.runner_up;
+  const auto b = challenger ? place(*challenger) : kBaseline;
+  HEBE_TRY(out.own_run, run(kBaseline, b));
+  out.choice = kBaseline;
+  if (!challenger) {
+    out.words = "nothing else could be measured";
+  } else {
+    const auto decision = decide(objective, out.runs.front().job.analysis, o.latency_bound_ns);
+    if (decision.b_wins) out.choice = b;
+    out.words = (decision.b_wins ? "" : "the baseline stays: ") + decision.words;
+  }
+  if (out.fastest == out.choice) return out;
+  const auto same = [&](const PairedRun& r) {
+    return std::minmax(r.a, r.b) == std::minmax(out.fastest, out.choice);
+  };
+  const auto hit = std::ranges::find_if(out.runs, same);
+  if (hit != out.runs.end()) {
+    out.against_fastest = static_cast<std::size_t>(hit - out.runs.begin());
+  } else {
+    HEBE_TRY(out.against_fastest, run(out.fastest, out.choice));
+  }
+  return out;
+}
+
+Amount amount_of(const MarginalCost& cost) { return {cost.cost_nj, cost.low_nj, cost.high_nj}; }
+
+Result<ArmCost> arm_cost(const campaign::JobOutcome& job, const char* arm, const SearchedShape& s,
+                         const std::string& not_written) {
+  const auto& a = job.analysis.json.at("arms").at(arm);
+  const auto pairs = static_cast<double>(job.analysis.json.at("pairs").size());
+  const double power = a.at("power_w"), latency = a.at("latency_s");
+  const double widened = measure::t_exceeded_with(0.025, std::max(1.0, pairs - 1)) / kNormal95;
+  // Samples count in milliwatts: windows that agree to the last digit are not without error.
+  constexpr double kLeast = 1e-6;
+  const auto error = [&](const char* cv) {
+    return std::max(a.at(cv).get<double>() / std::sqrt(pairs) * widened, kLeast);
+  };
+  constexpr double kStretch = 1; // s: a mean power has no length of its own
+  MarginalRequest q;
+  q.busy = MeteredWindow{s.meter, PowerWindow{Watts(power), Watts(power * error("power_cv_ratio")),
+                                              to_nanos(Seconds(kStretch))}};
+  q.idle =
+      MeteredWindow{s.meter, PowerWindow{s.idle.mean, s.idle.error, to_nanos(s.idle.duration)}};
+  q.idle_state = s.idle.state;
+  q.operations = std::max<std::int64_t>(1, std::llround(kStretch / latency));
+  // Whole launches: the window is as long as they take.
+  std::get<PowerWindow>(q.busy->readings).duration =
+      to_nanos(Seconds(static_cast<double>(q.operations) * latency));
+  q.not_written = not_written;
+  ArmCost out;
+  HEBE_TRY(out.energy, marginal_cost(q));
+  const double ns = latency * 1e9, half = kNormal95 * error("latency_cv_ratio") * ns;
+  if (std::llround(ns) < 1)
+    return refuse(RefusalCode::gate_failed,
+                  fmt::format("a launch takes {:.3g} ns, which rounds to 0 ns", ns),
+                  "count many of them as one operation");
+  out.time_ns = {std::llround(ns), ns - half, ns + half};
+  return out;
+}
+
+} // namespace hebe::tune

@@ -1,0 +1,51 @@
+// The few that the search leaves, measured again in pairs as sealed runs. In: a searched shape, the
+// lease; out: each run, and which implementation the shape keeps: the best only where the pairs say
+// that it beats the baseline. Invariant: the search never decides alone; every row that follows
+// rests on a sealed run.
+#pragma once
+
+#include "campaign/job.hpp"
+#include "tune/profile_row.hpp"
+#include "tune/shape_search.hpp"
+
+namespace hebe::tune {
+
+/// Two of a shape's candidates, by their places; A and B of the run. Equal: A against itself.
+struct PairedRun {
+  std::size_t a = 0, b = 0;
+  campaign::JobOutcome job;
+};
+
+struct Confirmed {
+  std::vector<PairedRun> runs;
+  std::size_t choice = 0;                     ///< place of the one that the shape keeps
+  std::size_t fastest = 0;                    ///< of the search's latency choice
+  std::string words;                          ///< why it is the choice
+  std::optional<std::size_t> against_fastest; ///< run of the fastest (A) and the choice, if apart
+  std::size_t own_run = 0;                    ///< run that the choice's cost is taken from
+};
+
+/// Whether B is kept in A's place by this objective, and why in words. `bound_ns`: of the latency.
+struct Decision {
+  bool b_wins = false;
+  std::string words;
+};
+[[nodiscard]] Decision decide(Objective objective, const measure::Analysis& analysis,
+                              const std::optional<double>& bound_ns);
+
+/// Measures a pair, by places of candidates.
+using MeasurePair = std::function<Result<campaign::JobOutcome>(std::size_t a, std::size_t b)>;
+[[nodiscard]] Result<Confirmed> confirm(const SearchedShape& searched, Objective objective,
+                                        const MeasurePair& measure);
+
+/// What an arm of a sealed run costs beyond the idle board, and its time.
+struct ArmCost {
+  MarginalCost energy;
+  Amount time_ns;
+};
+[[nodiscard]] Result<ArmCost> arm_cost(const campaign::JobOutcome& job, const char* arm,
+                                       const SearchedShape& searched,
+                                       const std::string& not_written);
+[[nodiscard]] Amount amount_of(const MarginalCost& cost);
+
+} // namespace hebe::tune

@@ -1,0 +1,36 @@
+// One shape's search on one board. In: its candidates made ready, an open machine, its lease; out:
+// what each costs, the idle power that was taken from it, which is best. Invariant: one candidate
+// that ran and was not measured is a refusal of the whole shape; nothing is written here.
+#pragma once
+
+#include "campaign/measurement.hpp"
+#include "tune/prepared_shape.hpp"
+#include "tune/search.hpp"
+
+namespace hebe::tune {
+
+struct SearchedShape {
+  SearchOutcome outcome;              ///< of those that are ready
+  std::vector<std::size_t> candidate; ///< contender to its place in the shape's candidates
+  IdlePower idle;
+  MeterIdentity meter;
+};
+
+struct SearchPlace {
+  const evidence::DataRoot& root;
+  campaign::Machine& machine;
+  const campaign::BoardLease& lease;
+  const campaign::JobCallbacks& callbacks;
+};
+
+/// The meter that the board's windows are read with, and what its qualification says of it;
+/// meter_not_qualified where a real board has none.
+[[nodiscard]] Result<MeterIdentity> search_meter(const evidence::DataRoot& root,
+                                                 const campaign::Machine& machine);
+
+/// Marks candidates that are wrong or cannot run. `not_written` is named in refusals.
+[[nodiscard]] Result<SearchedShape> search_shape(PreparedShape& shape, const TuneSpec& spec,
+                                                 const SearchPlace& place, std::uint64_t seed,
+                                                 const std::string& not_written);
+
+} // namespace hebe::tune

@@ -1,0 +1,124 @@
+#include "measure/window_series.hpp"
+
+#include "core/philox.hpp"
+#include "gpu/sim_device.hpp"
+#include "measure/arms.hpp"
+#include "meter/sim_meter.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hebe::measure {
+namespace {
+
+using gpu::FaultKind;
+
+/// A simulated board with one kernel of known price on it.
+class Series : public testing::Test {
+protected:
+  void open(std::vector<gpu::Fault> faults = {}, double bytes = 1e8) {
+    board_ = std::make_unique<gpu::SimBoard>(clock_, gpu::BoardModel{}, 3, std::move(faults));
+    const auto info = gpu::sim_device_info();
+    device_ = std::make_unique<gpu::SimDevice>(*board_, info);
+    meter_ = std::make_unique<meter::SimMeter>(*board_, info);
+    launch_.name = "load";
+    launch_.arch = 90;
+    launch_.work = kernel::DeclaredWork{{static_cast<std::uint64_t>(bytes)}, {0}, {}};
+    kernel_ = device_->load({&launch_, {}, {}, {}, {}}, {}).value();
+    graph_ = size_graph(*device_, *kernel_).value();
+    supervision_.may_continue = [] { return Status{}; };
+    series_ = std::make_unique<WindowSeries>(*device_, *meter_, tier_, supervision_, 1);
+  }
+  SteadyLoad load() const { return {graph_.graph.get(), graph_.launches, graph_.replay_time}; }
+
+  VirtualClock clock_;
+  Tier tier_ = tier_named("smoke-v1").value();
+  Supervision supervision_;
+  kernel::LaunchSpec launch_;
+  std::unique_ptr<gpu::SimBoard> board_;
+  std::unique_ptr<gpu::SimDevice> device_;
+  std::unique_ptr<meter::SimMeter> meter_;
+  std::unique_ptr<gpu::Kernel> kernel_;
+  SizedGraph graph_;
+  std::unique_ptr<WindowSeries> series_;
+};
+
+TEST_F(Series, a_windows_power_is_the_boards_own_within_its_error) {
+  open();
+  ASSERT_TRUE(series_->warm_up(load(), Seconds(20)));
+  int outside = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto from = clock_.now();
+    const auto w = series_->window(load(), Seconds(1));
+    ASSERT_TRUE(w) << to_text(w.error());
+    const auto truth = board_->mean_power(from, clock_.now());
+    outside += std::abs((w->power - truth).value()) > 5 * w->power_error.value() + 2;
+    EXPECT_GT(w->power_error.value(), 0);
+    EXPECT_GT(w->latency_error.value(), 0);
+    EXPECT_GE(w->spent.value(), w->duration.value());
+  }
+  EXPECT_EQ(outside, 0);
+}
+
+TEST_F(Series, the_idle_board_is_seen_as_it_is_after_a_load) {
+  open();
+  ASSERT_TRUE(series_->warm_up(load(), Seconds(5)));
+  const auto idle = series_->idle(Seconds(2));
+  ASSERT_TRUE(idle) << to_text(idle.error());
+  EXPECT_NEAR(idle->power.value(), board_->model().context_idle.value(), 5);
+  EXPECT_GT(idle->power_error.value(), 0);
+}
+
+TEST_F(Series, a_meter_that_stops_is_a_refusal_and_no_window) {
+  for (const auto kind : {FaultKind::samples_empty, FaultKind::samples_frozen,
+                          FaultKind::counter_frozen, FaultKind::nvml_lost}) {
+    open({{kind, Seconds(8)}});
+    ASSERT_TRUE(series_->warm_up(load(), Seconds(4)));
+    clock_.sleep_for(to_nanos(Seconds(6)));
+    const auto w = series_->window(load(), Seconds(0.5));
+    EXPECT_FALSE(w) << "fault " << static_cast<int>(kind);
+    EXPECT_FALSE(series_->idle(Seconds(1))) << "fault " << static_cast<int>(kind);
+    series_.reset();
+  }
+}
+
+TEST_F(Series, another_process_ends_it) {
+  open({{FaultKind::foreign_process, Seconds(6)}});
+  ASSERT_TRUE(series_->warm_up(load(), Seconds(3)));
+  clock_.sleep_for(to_nanos(Seconds(5)));
+  const auto w = series_->window(load(), Seconds(0.5));
+  ASSERT_FALSE(w);
+  EXPECT_EQ(w.error().code, RefusalCode::gpu_busy);
+}
+
+TEST(BatchError, of_independent_values_is_that_of_their_mean) {
+  Philox random(1);
+  std::vector<double> errors;
+  for (int t = 0; t < 200; ++t) {
+    std::vector<double> x;
+    for (int i = 0; i < 400; ++i) x.push_back(random.normal());
+    errors.push_back(*batch_error(x, 1));
+  }
+  double mean = 0;
+  for (const double e : errors) mean += e / 200;
+  EXPECT_NEAR(mean, 1 / std::sqrt(400.0), 0.1 / std::sqrt(400.0));
+}
+
+TEST(BatchError, of_values_that_remember_is_larger_than_their_spread_says) {
+  Philox random(2);
+  std::vector<double> x = {0};
+  for (int i = 1; i < 2000; ++i) x.push_back(0.9 * x.back() + random.normal());
+  const double naive = std::sqrt(1 / (1 - 0.81) / 2000);
+  EXPECT_GT(*batch_error(x, 10), 2.5 * naive); // the truth is 4.4 times
+}
+
+TEST(BatchError, of_too_few_values_is_not_known) {
+  const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7};
+  EXPECT_FALSE(batch_error(x, 1));
+  EXPECT_FALSE(batch_error({}, 1));
+}
+
+} // namespace
+} // namespace hebe::measure
