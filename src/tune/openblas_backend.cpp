@@ -154,6 +154,15 @@ Status HostMatmul::check() {
   return {};
 }
 
+Status fill_input(HostMatmul& work, bool second, const kernel::Argument& buffer) {
+  std::vector<std::byte> bytes(buffer.bytes().count);
+  HEBE_CHECK(kernel::for_each_chunk(buffer, [&](std::size_t at, auto chunk) -> Status {
+    std::ranges::copy(chunk, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    return {};
+  }));
+  return work.fill(second, bytes);
+}
+
 Result<Candidate> OpenBlasBackend::choice(const Shape& shape, const Bench& bench) {
   HEBE_TRY(const auto problem,
            matmul_of(spec_, shape, bench.dtype, {kernel::DType::fp32, kernel::DType::bf16}));
@@ -206,12 +215,7 @@ Result<Prepared> OpenBlasBackend::prepare(const Candidate& candidate, const Shap
     if (!a.is_buffer) continue;
     if (place == places.c) output_name = a.name;
     if (place != places.c) {
-      std::vector<std::byte> bytes(a.bytes().count);
-      HEBE_CHECK(kernel::for_each_chunk(a, [&](std::size_t at, auto chunk) -> Status {
-        std::ranges::copy(chunk, bytes.begin() + static_cast<std::ptrdiff_t>(at));
-        return {};
-      }));
-      HEBE_CHECK(work->fill(place == places.b, bytes));
+      HEBE_CHECK(fill_input(*work, place == places.b, a));
     }
     ++place;
   }

@@ -56,6 +56,9 @@ private:
   std::vector<std::uint16_t> a16_, b16_, c16_;
 };
 
+/// Fills it with what the buffer's initialiser makes.
+[[nodiscard]] Status fill_input(HostMatmul& work, bool second, const kernel::Argument& buffer);
+
 class OpenBlasBackend final : public Backend {
 public:
   /// `metered`: why the host's energy cannot be read, if it cannot; asked once, when it is needed.

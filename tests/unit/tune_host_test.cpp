@@ -175,6 +175,25 @@ TEST(OpenBlas, the_product_is_compared_before_it_is_believed) {
   idle(0);
 }
 
+TEST(OpenBlas, the_installed_library_multiplies_as_the_made_one) {
+  const auto library = OpenBlas::open({{}, OpenBlas::names(), {}});
+  if (!library) GTEST_SKIP() << "no OpenBLAS (scripts/install --tests): " << library.error().what;
+  for (const auto type : {kernel::DType::fp32, kernel::DType::bf16}) {
+    const auto work = HostMatmul::make(*library, {130, 65, 257, type});
+    if (!work) continue; // this build has no bf16
+    kernel::Argument a;
+    a.dtype = type;
+    a.is_buffer = true;
+    for (const bool second : {false, true}) {
+      a.shape = second ? std::vector<std::int64_t>{257, 65} : std::vector<std::int64_t>{130, 257};
+      a.init = kernel::Initialiser{kernel::Initialiser::Kind::uniform, -1, 1, second ? 2U : 1U};
+      ASSERT_TRUE(fill_input(**work, second, a));
+    }
+    const auto checked = (*work)->check();
+    EXPECT_TRUE(checked) << to_text(checked.error());
+  }
+}
+
 TEST(OpenBlas, a_type_that_the_library_does_not_multiply_is_unsupported) {
   const auto library = OpenBlas::open({kMade, {}, {}});
   ASSERT_TRUE(library);

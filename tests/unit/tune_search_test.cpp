@@ -80,8 +80,12 @@ TEST(Search, a_candidate_is_dropped_only_when_its_interval_lies_beyond_the_bests
   const auto& best = *out->contenders[*out->best].cost;
   int dropped = 0, left = 0;
   for (const auto& c : out->contenders) {
-    if (c.state == State::dropped && c.rung == out->rungs - 1) EXPECT_GT(c.cost->low, best.high);
-    if (c.state == State::alive) EXPECT_LE(c.cost->low, best.high);
+    if (c.state == State::dropped && c.rung == out->rungs - 1) {
+      EXPECT_GT(c.cost->low, best.high);
+    }
+    if (c.state == State::alive) {
+      EXPECT_LE(c.cost->low, best.high);
+    }
     ++(c.state == State::dropped ? dropped : left);
   }
   EXPECT_GT(dropped, 0);
