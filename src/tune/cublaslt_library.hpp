@@ -83,22 +83,22 @@ public:
   S (*product_create)(D*, int compute_type, int scale_type) = nullptr;
   S (*product_destroy)(D) = nullptr;
   S (*product_set)(D, int attribute, const void* value, std::size_t bytes) = nullptr;
-  S (*matrix_create)
+  S(*matrix_create)
   (D*, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) = nullptr;
   S (*matrix_destroy)(D) = nullptr;
   S (*preference_create)(D*) = nullptr;
   S (*preference_destroy)(D) = nullptr;
   S (*preference_set)(D, int attribute, const void* value, std::size_t bytes) = nullptr;
-  S (*heuristics)
+  S(*heuristics)
   (H, D product, D a, D b, D c, D d, D preference, int requested,
    cublaslt::HeuristicResult* results, int* found) = nullptr;
-  S (*algorithm_check)
+  S(*algorithm_check)
   (H, D product, D a, D b, D c, D d, const cublaslt::Algorithm*,
    cublaslt::HeuristicResult* result) = nullptr;
-  S (*algorithm_get)
+  S(*algorithm_get)
   (const cublaslt::Algorithm*, int attribute, void* value, std::size_t bytes,
    std::size_t* written) = nullptr;
-  S (*matmul)
+  S(*matmul)
   (H, D product, const void* alpha, const void* a, D layout_a, const void* b, D layout_b,
    const void* beta, const void* c, D layout_c, void* d, D layout_d, const cublaslt::Algorithm*,
    void* workspace, std::size_t workspace_bytes, void* stream) = nullptr;
