@@ -76,6 +76,7 @@ struct Command {
 [[nodiscard]] std::vector<Command> study_commands(); ///< study, run, and rows of them
 [[nodiscard]] Command resume_study_command();
 [[nodiscard]] Command tune_command();
+[[nodiscard]] Command calibrate_command();
 
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);

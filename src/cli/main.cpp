@@ -105,6 +105,7 @@ int run(int argc, char** argv) {
                                    layernorm_reintegration_probe_command(),
                                    real_kernel_recon_command(),
                                    tune_command(),
+                                   calibrate_command(),
                                    resume_study_command()};
   for (auto& command : study_commands()) commands.push_back(std::move(command));
   for (const auto& command : commands) {

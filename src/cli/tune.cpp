@@ -3,10 +3,13 @@
 #include "campaign/job.hpp"
 #include "cli/campaign_request.hpp"
 #include "cli/case_name.hpp"
+#include "cli/packages.hpp"
 #include "cli/qualify.hpp"
 #include "cli/tune_report.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace hebe::cli {
 namespace fs = std::filesystem;
@@ -46,6 +49,9 @@ Result<tune::TuneRequest> request_from(const Context& c, const Options& o) {
              return case_named(c, name, base);
            }));
   HEBE_CHECK(override_protocol(r.spec.protocol, o));
+  const auto& all = r.spec.backends;
+  if (std::ranges::any_of(all, [](auto& b) { return b.kind == "cublaslt"; }))
+    r.spec.packages = python_packages(c);
   r.dry_run = c.dry_run;
   HEBE_TRY(r.job.machine, c.machine(r.spec.protocol.seed.value_or(0)));
   r.job.worker = c.worker();

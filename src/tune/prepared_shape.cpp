@@ -1,7 +1,11 @@
 #include "tune/prepared_shape.hpp"
 
 #include "core/philox.hpp"
+#include "meter/file_sources.hpp"
+#include "tune/cublaslt_backend.hpp"
+#include "tune/host_meter.hpp"
 #include "tune/launch_backend.hpp"
+#include "tune/openblas_backend.hpp"
 #include "tune/triton_backend.hpp"
 
 #include <fmt/format.h>
@@ -40,6 +44,21 @@ Status has_dtype(const kernel::LaunchSpec& launch, const std::string& dtype) {
                 "say the type that the baseline's case computes in", launch.name);
 }
 
+// Whether the kernel of this machine meters what the host does.
+Status host_is_metered() {
+  RealClock clock;
+  HEBE_CHECK(HostMeter::open(meter::discover_file_sources(), clock));
+  return {};
+}
+
+LibrarySearch cublaslt_search(const BackendSpec& b,
+                              std::span<const std::filesystem::path> packages) {
+  LibrarySearch out{b.library, CublasLt::names(), {}};
+  for (const auto& folder : packages)
+    for (auto& below : CublasLt::folders_in(folder)) out.folders.push_back(std::move(below));
+  return out;
+}
+
 } // namespace
 
 Result<Backends> backends_of(const TuneSpec& spec) {
@@ -49,6 +68,11 @@ Result<Backends> backends_of(const TuneSpec& spec) {
       out.push_back(std::make_unique<TritonBackend>(b));
     else if (b.kind == "launch")
       out.push_back(std::make_unique<LaunchBackend>(b, spec.folder));
+    else if (b.kind == "cublaslt")
+      out.push_back(std::make_unique<CublasLtBackend>(b, cublaslt_search(b, spec.packages)));
+    else if (b.kind == "openblas")
+      out.push_back(std::make_unique<OpenBlasBackend>(
+          b, LibrarySearch{b.library, OpenBlas::names(), {}}, host_is_metered));
     else
       return refuse(RefusalCode::bad_spec, b.where + ".kind: there is no \"" + b.kind + "\"");
   }

@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::int64_t kDay = 86400;
 
-struct Reasons {
-  std::vector<std::string> reject, downgrade;
-};
-
 // Adds a reason where both are known and differ.
 void compare(std::string_view name, const std::optional<std::string>& then,
              const std::optional<std::string>& now, std::vector<std::string>& reasons) {
@@ -20,7 +16,7 @@ void compare(std::string_view name, const std::optional<std::string>& then,
     reasons.push_back(fmt::format("{} was {} and is {}", name, *then, *now));
 }
 
-void judge_meter(const ProfileRow& row, const Present& present, Reasons& out) {
+void judge_meter(const ProfileRow& row, const Present& present, RowReasons& out) {
   if (!present.meters) return;
   const auto now = present.meters->find(row.meter.name);
   if (now == present.meters->end())
@@ -33,8 +29,8 @@ void judge_meter(const ProfileRow& row, const Present& present, Reasons& out) {
         fmt::format("meter {} was {} and is {}", row.meter.name, row.meter.status, now->second));
 }
 
-Reasons judge(const ProfileRow& row, const Present& present, std::int64_t now_s) {
-  Reasons out;
+RowReasons judge(const ProfileRow& row, const Present& present, std::int64_t now_s) {
+  RowReasons out;
   compare("board", row.key.board, present.board, out.reject);
   compare("board_uuid", row.platform.board_uuid, present.board_uuid, out.downgrade);
   compare("driver", row.platform.driver, present.driver, out.downgrade);
@@ -51,6 +47,8 @@ Reasons judge(const ProfileRow& row, const Present& present, std::int64_t now_s)
   return out;
 }
 
+} // namespace
+
 ProfileRow downgraded(ProfileRow row, const std::vector<std::string>& reasons) {
   if (row.meter.provenance == Provenance::measured) row.meter.provenance = Provenance::estimated;
   for (const auto& reason : reasons)
@@ -59,9 +57,9 @@ ProfileRow downgraded(ProfileRow row, const std::vector<std::string>& reasons) {
   return row;
 }
 
-} // namespace
+namespace {
 
-Result<ExpiredProfile> expire_profile(const Profile& profile, const Present& present) {
+Result<std::int64_t> checked_date(const Present& present) {
   const auto now_s = seconds_of_date(present.date);
   if (!now_s)
     return refuse(RefusalCode::bad_argument, fmt::format("\"{}\" is no UTC date", present.date),
@@ -70,9 +68,21 @@ Result<ExpiredProfile> expire_profile(const Profile& profile, const Present& pre
   if (present.most_days && (*present.most_days < 0 || *present.most_days > 36525))
     return refuse(RefusalCode::bad_argument,
                   fmt::format("a row may be 0 to 36525 days old, not {}", *present.most_days));
+  return *now_s;
+}
+
+} // namespace
+
+Result<RowReasons> reasons_against(const ProfileRow& row, const Present& present) {
+  HEBE_TRY(const auto now_s, checked_date(present));
+  return judge(row, present, now_s);
+}
+
+Result<ExpiredProfile> expire_profile(const Profile& profile, const Present& present) {
+  HEBE_TRY(const auto now_s, checked_date(present));
   ExpiredProfile out;
   for (const auto& [key, row] : profile.rows()) {
-    auto [reject, downgrade] = judge(row, present, *now_s);
+    auto [reject, downgrade] = judge(row, present, now_s);
     if (!reject.empty()) {
       reject.insert(reject.end(), downgrade.begin(), downgrade.end());
       out.rows.push_back({key, true, std::move(reject)});

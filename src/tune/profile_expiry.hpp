@@ -17,6 +17,15 @@ struct Present {
   std::optional<std::int64_t> most_days; ///< how old a row may be
 };
 
+/// Why a row does not hold as it is; none: it does.
+struct RowReasons {
+  std::vector<std::string> reject, downgrade;
+};
+/// Of one row, whatever it rests on; bad_argument: `date`.
+[[nodiscard]] Result<RowReasons> reasons_against(const ProfileRow& row, const Present& present);
+/// Measured becomes estimated; every reason is kept once.
+[[nodiscard]] ProfileRow downgraded(ProfileRow row, const std::vector<std::string>& reasons);
+
 struct ExpiredRow {
   RowKey key;
   bool rejected = false; ///< else downgraded: measured became estimated

@@ -139,9 +139,15 @@ private:
       HEBE_CHECK(read_triton(j, b));
     } else if (b.kind == "launch") {
       HEBE_CHECK(read_launches(j, b));
+    } else if (b.kind == "cublaslt") {
+      HEBE_CHECK(only(j, b, {"sizes", "library", "heuristics", "workspace_bytes"}));
+      HEBE_CHECK(read_product(j, b));
+    } else if (b.kind == "openblas") {
+      HEBE_CHECK(only(j, b, {"sizes", "library"}));
+      HEBE_CHECK(read_product(j, b));
     } else {
       return wrong(b.where + ".kind", "there is no backend of kind \"" + b.kind + "\"",
-                   "kinds: triton, launch");
+                   "kinds: triton, launch, cublaslt, openblas");
     }
     out_.backends.push_back(std::move(b));
     return {};
@@ -169,13 +175,7 @@ private:
     b.subject = std::move(*subject);
     b.subject.parameters = j.value("parameters", Json::object());
     b.subject.options = j.value("options", Json::object());
-    for (const auto& d : dimensions_) b.sizes[d] = d;
-    const auto renamed = j.value("sizes", Json::object());
-    for (const auto& [dimension, parameter] : renamed.items()) {
-      if (!b.sizes.contains(dimension))
-        return wrong(b.where + ".sizes", "there is no dimension \"" + dimension + "\"");
-      b.sizes[dimension] = parameter;
-    }
+    HEBE_CHECK(read_sizes(j, b));
     b.space.values = j.value("space", Json::object());
     b.option_space.values = j.value("option_space", Json::object());
     for (const auto& [name, list] : b.option_space.values.items())
@@ -188,6 +188,31 @@ private:
       if (c.contains("at_most")) k.at_most = c.at("at_most").get<double>();
       b.space.constraints.push_back(std::move(k));
     }
+    return {};
+  }
+
+  Status read_sizes(const Json& j, BackendSpec& b) const {
+    for (const auto& d : dimensions_) b.sizes[d] = d;
+    const auto renamed = j.value("sizes", Json::object());
+    for (const auto& [dimension, parameter] : renamed.items()) {
+      if (!b.sizes.contains(dimension))
+        return wrong(b.where + ".sizes", "there is no dimension \"" + dimension + "\"");
+      b.sizes[dimension] = parameter;
+    }
+    return {};
+  }
+
+  // A library's matrix product: which dimensions are its m, n and k, and where the library lies.
+  Status read_product(const Json& j, BackendSpec& b) const {
+    HEBE_CHECK(read_sizes(j, b));
+    for (const char* name : {"m", "n", "k"})
+      if (std::ranges::count(b.sizes, std::string(name), [](auto& s) { return s.second; }) != 1)
+        return wrong(b.where + ".sizes",
+                     fmt::format("no one dimension is the product's \"{}\"", name),
+                     "c[m,n] = a[m,k] b[k,n]; say sizes = { YOUR_NAME = \"m\", … }");
+    if (j.contains("library")) b.library = out_.folder / j.at("library").get<std::string>();
+    b.heuristics = j.value("heuristics", b.heuristics);
+    b.workspace_bytes = j.value("workspace_bytes", b.workspace_bytes);
     return {};
   }
 

@@ -42,6 +42,9 @@ struct BackendSpec {
   std::map<std::string, std::string> sizes; ///< triton: dimension to the case's parameter
   ConfigurationSpace space, option_space;   ///< triton: parameters and compile options
   std::vector<LaunchFiles> launches;        ///< launch
+  std::filesystem::path library;            ///< cublaslt, openblas: its file; empty: looked for
+  int heuristics = 8;                       ///< cublaslt: how many of its choices are tried
+  std::uint64_t workspace_bytes = 32 << 20; ///< cublaslt: at most
   std::string where;                        ///< "backends[1]", for refusals
 };
 
@@ -62,6 +65,8 @@ struct TuneSpec {
   std::vector<BackendSpec> backends;
   /// Of one shape's simulated board, by its name, or by "NAME.finalists".
   std::map<std::string, std::vector<gpu::Fault>> faults;
+  /// Where packages may have put libraries (site-packages): told by whoever has the specification.
+  std::vector<std::filesystem::path> packages;
   std::filesystem::path folder; ///< what relative names in it are relative to
   Json json;                    ///< as it was read
 };

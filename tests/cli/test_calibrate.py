@@ -1,0 +1,76 @@
+"""hebe calibrate placement: measured or not written."""
+
+import json
+import pathlib
+
+import pytest
+
+SMALL = ["calibrate", "placement", "--device", "sim", "--m", "64", "--n", "64", "--k", "64", "--idle-seconds", "2", "--window-seconds", "1",
+         "--windows", "3", "--warm-up-seconds", "5"]
+RAPL = list(pathlib.Path("/sys/class/powercap").glob("intel-rapl:*"))
+
+
+def test_the_simulated_gpu_is_calibrated_and_says_that_it_is_simulated(hebe, tmp_path):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton", "--out", str(file))
+    assert code == 0, out
+    assert json.loads(file.read_text()) == out
+    (row,) = out["rows"]
+    assert (row["member"], row["provenance"], row["dtype"]) == ("triton", "simulated", "fp16")
+    assert row["sizes"] == {"m": 64, "n": 64, "k": 64}
+    assert row["energy_nj"]["value"] > 0 and row["energy_nj"]["low"] > 0
+    assert row["idle"]["power_w"] > 0
+    code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--board", row["board"])
+    assert (code, shown["expired"]) == (0, [])
+    code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--board", "another board")
+    assert code == 1 and shown["expired"][0]["outcome"] == "rejected"
+    assert "another board" in shown["expired"][0]["reasons"][0]
+    code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--meter", f"{row['meter']['name']}=frozen")
+    assert code == 1 and shown["expired"][0]["outcome"] == "rejected"
+    assert shown["placement"]["rows"] == []
+    code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--driver", "999.1")
+    assert code == 1 and shown["expired"][0]["outcome"] == "downgraded"
+
+
+@pytest.mark.skipif(bool(RAPL), reason="this machine has RAPL: its CPU may be measured")
+def test_a_cpu_that_nothing_meters_keeps_the_file_from_being_written(hebe, tmp_path):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton,cpu", "--out", str(file))
+    assert code == 3, out
+    assert out["refused"]["code"] in ("meter_unsupported", "meter_frozen", "no_permission")
+    assert 'member "cpu"' in out["refused"]["what"]
+    assert out["refused"]["not_written"] == str(file)
+    assert not file.exists()
+
+
+def test_a_library_on_the_simulated_gpu_has_no_figure_and_there_is_no_file(hebe, tmp_path):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton,cublaslt", "--out", str(file))
+    assert code == 3, out
+    assert "cublaslt" in out["refused"]["what"]
+    assert out["refused"]["not_written"] == str(file)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("fault, exit_code", [("samples_frozen", 3), ("counter_frozen", 3), ("wrong_output", 1)])
+def test_what_was_not_measured_or_not_right_leaves_no_file(hebe, tmp_path, fault, exit_code):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton", "--out", str(file), "--sim-fault", fault)
+    assert code == exit_code, out
+    assert out["refused"]["not_written"] == str(file)
+    assert not file.exists()
+
+
+def test_a_member_that_nobody_knows_is_a_usage_error(hebe):
+    code, out = hebe.json(*SMALL, "--members", "tpu")
+    assert code == 2 and "tpu" in out["refused"]["what"]
+
+
+def test_a_placement_with_a_zero_is_bad_data(hebe, tmp_path):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton", "--out", str(file))
+    assert code == 0, out
+    out["rows"][0]["energy_nj"]["value"] = 0
+    broken = tmp_path / "broken.json"
+    broken.write_text(json.dumps(out))
+    assert hebe("calibrate", "placement", "--show", str(broken)).returncode == 5
