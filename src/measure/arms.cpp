@@ -61,8 +61,7 @@ template <class Make> Result<Arms> both(bool same_code, const Make& make) {
 
 Result<SizedGraph> size_graph(gpu::Device& device, gpu::Kernel& kernel,
                               std::optional<std::uint32_t> given, Seconds target) {
-  return sized(device, given, target,
-               [&](std::uint32_t n) { return device.capture(kernel, n); });
+  return sized(device, given, target, [&](std::uint32_t n) { return device.capture(kernel, n); });
 }
 
 Result<Arms> prepare_arms(gpu::Device& device, std::array<gpu::Kernel*, 2> kernels, bool same_code,

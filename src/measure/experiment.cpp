@@ -15,9 +15,9 @@ namespace {
 
 constexpr Seconds kIdleBefore{
     0.6}; // idle before the first launch: the checks' own work has passed the meter
-constexpr Seconds kTrial{3};       // of the warm-up, for the meter's own check
-constexpr Seconds kBlock{1};       // an arm's turn in the warm-up
-constexpr Seconds kLongestWait{3}; // for the samples behind the last window
+constexpr Seconds kTrial{3};           // of the warm-up, for the meter's own check
+constexpr Seconds kBlock{1};           // an arm's turn in the warm-up
+constexpr Seconds kLongestWait{3};     // for the samples behind the last window
 constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in the driver's buffer
 
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }

@@ -48,8 +48,8 @@ Result<bool> ReplayStream::running_dry() {
   return device_->reached(*queue_[queue_.size() - 2].done);
 }
 
-// Work that the host enqueues slower than the GPU runs it has gaps in every replay: they are part of
-// its typical time, so that no gate on idleness sees them.
+// Work that the host enqueues slower than the GPU runs it has gaps in every replay: they are part
+// of its typical time, so that no gate on idleness sees them.
 Status ReplayStream::look_for_starvation() {
   if (!starving_) return {};
   HEBE_TRY(const bool dry, running_dry());
