@@ -345,3 +345,17 @@ def test_another_processes_lease_is_respected(hebe, tmp_path):
     assert done.returncode in (0, 3)  # 0 only where the first had ended before
     if done.returncode == 3:
         assert "lease" in done.stderr
+
+
+STUDIES = pathlib.Path(__file__).parents[2] / "studies"
+
+
+@pytest.mark.parametrize("file", sorted(STUDIES.glob("tune-*.toml")), ids=lambda file: file.stem)
+def test_every_specification_of_the_project_offers_candidates(hebe, file):
+    code, out = hebe.json("--device", "sim", "--dry-run", "tune", file.stem)
+    assert code == 0, out
+    for shape in out["shapes"]:
+        others = [c for c in shape["candidates"] if c["state"] != "ready"]
+        assert len(shape["candidates"]) - len(others) > 5
+        # What the simulated GPU does not have, with its reason.
+        assert all(c["backend"] == "cublaslt" and c["state"] == "unavailable" and c["why"] for c in others), others
