@@ -98,12 +98,20 @@ void tell_shape(const Context& c, const Json& shape, const std::string& provenan
 
 void tell_tune_preview(const Context& c, const Json& preview) {
   if (c.json) return c.print_json(preview);
+  double all = 0;
   for (const auto& shape : preview.at("shapes")) {
-    c.print(fmt::format("{}: {} candidates; nothing was run", shape.at("name").get<std::string>(),
-                        shape.at("candidates").size()));
+    const double search = shape.at("search_s"), finalists = shape.at("finalists_s");
+    all += search + finalists;
+    c.print(fmt::format("{}: {} candidates, at least {:.0f} s of search and {:.0f} s of pairs; "
+                        "nothing was run",
+                        shape.at("name").get<std::string>(), shape.at("candidates").size(), search,
+                        finalists));
     for (const auto& one : shape.at("candidates"))
       c.print(fmt::format("  {:<12} {}", one.at("state").get<std::string>(), text_of(one)));
   }
+  c.print(fmt::format("all shapes: {:.0f} s of the board at least; compiling, warm-ups that wait "
+                      "for it to settle, longer windows and second pairs come on top",
+                      all));
 }
 
 int report_tune(const Context& c, const tune::TuneOutcome& o) {

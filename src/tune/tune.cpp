@@ -6,6 +6,7 @@
 #include "core/schema.hpp"
 #include "core/sha256.hpp"
 #include "evidence/content_record.hpp"
+#include "tune/planned_time.hpp"
 #include "tune/tune_record.hpp"
 
 #include <fmt/format.h>
@@ -61,6 +62,7 @@ public:
     HEBE_TRY(const auto meter, search_meter(root_, *leased.machine)); // before a compile costs time
     HEBE_CHECK(check_meter(meter, "the profile"));
     HEBE_CHECK(prepare_all(*leased.machine));
+    HEBE_CHECK(tell_planned());
     leased.machine.reset(); // its context: every shape's search has one of its own
     for (auto& shape : out_.shapes) HEBE_CHECK(tune_or_void(shape));
     HEBE_CHECK(write());
@@ -152,6 +154,16 @@ private:
     if (callbacks_.notice) callbacks_.notice(line);
   }
 
+  Status tell_planned() const {
+    Seconds all(0);
+    for (const auto& shape : out_.shapes) {
+      HEBE_TRY(const auto planned, planned_time(spec_, shape.prepared));
+      all += planned.search + planned.finalists;
+    }
+    tell(fmt::format("measuring takes {:.0f} s at least", all.value()));
+    return {};
+  }
+
   Status tune_or_void(TunedShape& shape) {
     auto done = tune(shape);
     if (done) return {};
@@ -236,9 +248,10 @@ private:
     return std::ranges::all_of(out_.shapes, [](auto& s) { return s.voided.has_value(); });
   }
 
-  TuneOutcome preview() {
+  Result<TuneOutcome> preview() {
     Json shapes = Json::array();
     for (const auto& shape : out_.shapes) {
+      HEBE_TRY(const auto planned, planned_time(spec_, shape.prepared));
       Json candidates = Json::array();
       for (const auto& c : shape.prepared.candidates)
         candidates.push_back({{"backend", c.candidate.backend},
@@ -246,7 +259,10 @@ private:
                               {"configuration", c.candidate.configuration},
                               {"state", name_of(c.state)},
                               {"why", c.why ? Json(c.why->what) : Json()}});
-      shapes.push_back({{"name", shape.prepared.spec->shape.name}, {"candidates", candidates}});
+      shapes.push_back({{"name", shape.prepared.spec->shape.name},
+                        {"candidates", candidates},
+                        {"search_s", planned.search.value()},
+                        {"finalists_s", planned.finalists.value()}});
     }
     out_.record = {{"tune", spec_.name}, {"shapes", shapes}};
     return std::move(out_);
