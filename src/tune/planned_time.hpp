@@ -1,6 +1,6 @@
 // How long a tune will hold its board. In: a specification, how many candidates a shape has; out:
-// the least that its windows take. Invariant: a lower bound: compiling, a warm-up that waits for the
-// board to settle, later rungs and a second pair come on top.
+// the least that its windows take. Invariant: a lower bound: compiling, a warm-up that waits for
+// the board to settle, later rungs and a second pair come on top.
 #pragma once
 
 #include "tune/prepared_shape.hpp"
