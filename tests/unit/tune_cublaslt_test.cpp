@@ -124,9 +124,12 @@ TEST_F(CublasLtTest, a_prepared_candidate_computes_the_product_of_matrices_that_
       const auto prepared = b.prepare(offer->candidates.at(0), sizes, at);
       ASSERT_TRUE(prepared) << to_text(prepared.error());
       const auto type = *kernel::dtype_from(dtype);
+      // Room behind each, so that a wrong layout gives wrong values and no crash.
       const auto matrix = [&](std::int64_t rows, std::int64_t columns, auto value) {
-        std::vector<std::byte> out(static_cast<std::size_t>(2 * rows * columns));
-        for (std::size_t i = 0; i < out.size() / 2; ++i) kernel::store(value(i), type, &out[2 * i]);
+        constexpr std::size_t kBehind = 4096;
+        const auto elements = static_cast<std::size_t>(rows * columns);
+        std::vector<std::byte> out(2 * elements + kBehind);
+        for (std::size_t i = 0; i < elements; ++i) kernel::store(value(i), type, &out[2 * i]);
         return out;
       };
       auto first = matrix(m, k, [](std::size_t i) { return static_cast<double>(i) - 3; });
