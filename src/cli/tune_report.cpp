@@ -17,6 +17,11 @@ std::string effect(const Json& e) {
                      e.at("low_percent").get<double>(), e.at("high_percent").get<double>());
 }
 
+// Of host code: its meter is not the board's.
+std::string by_meter(const Json& cost) {
+  return cost.contains("meter") ? " by " + cost.at("meter").at("name").get<std::string>() : "";
+}
+
 void tell_candidates(const Context& c, const Json& shape) {
   constexpr std::size_t kShown = 10;
   std::vector<const Json*> measured;
@@ -39,7 +44,7 @@ void tell_candidates(const Context& c, const Json& shape) {
                         m.at("cost").at("time_ns").at("value").get<double>(),
                         m.at("state") == "dropped" ? fmt::format("rung {}", m.at("rung").get<int>())
                                                    : m.at("state").get<std::string>(),
-                        text_of(m)));
+                        text_of(m) + by_meter(m.at("cost"))));
   }
   if (measured.size() > kShown) c.print(fmt::format("  and {} more", measured.size() - kShown));
   for (const auto& [state, count] : others) c.print(fmt::format("  {}: {}", state, count));
@@ -63,6 +68,10 @@ void tell_finalists(const Context& c, const Json& shape) {
                         first.at("qualified").get<bool>() ? "" : " (not qualified as evidence)"));
   if (!f.at("latency_choice_differs").get<bool>()) {
     c.print("  the latency choice is the same");
+  } else if (f.at("against_latency_choice").is_null()) {
+    c.print(fmt::format("  the latency choice is {}: one of them runs on the host, so that nothing "
+                        "pairs them",
+                        named("latency_choice")));
   } else {
     const auto& r = f.at("runs").at(f.at("against_latency_choice").get<std::size_t>());
     // The run may have the two the other way round.
