@@ -1,6 +1,6 @@
 // Facts about host code in a tune: checked, metered by the host's own meter, held against the
 // board's choice without pairs.
-#include "campaign/lease.hpp"
+#include "campaign/board_lease.hpp"
 #include "core/files.hpp"
 #include "tune/finalists.hpp"
 #include "tune/openblas_backend.hpp"
@@ -156,6 +156,50 @@ TEST_F(HostCodes, nothing_is_opened_where_there_is_no_host_code) {
   EXPECT_EQ(package_.reads, 0);
 }
 
+// The whole search of a shape on the simulated GPU, with a made package of equal provenance.
+TEST_F(HostCodes, a_search_measures_the_board_and_the_host_each_by_its_own_meter) {
+  auto machine = campaign::Machine::open({"sim", 1, {}, {}, {}});
+  ASSERT_TRUE(machine) << to_text(machine.error());
+  const evidence::DataRoot root(folder_.path());
+  ASSERT_TRUE(root.initialise());
+  const auto lease = campaign::BoardLease::acquire(root, **machine, "the test");
+  ASSERT_TRUE(lease) << to_text(lease.error());
+  baseline_.compiled.launch.work = kernel::DeclaredWork{{1 << 24}, {1 << 24}, {}};
+  ShapeSpec spec;
+  spec.shape = {"made", {{"m", 2}, {"n", 3}, {"k", 4}}};
+  TuneSpec all;
+  all.protocol.tier = *measure::tier_named("smoke-v1");
+  all.warm_up = Seconds(3);
+  const campaign::JobCallbacks callbacks;
+  const SearchPlace place{root, **machine, *lease, callbacks, metering()};
+  const auto shape = [&] {
+    PreparedShape out;
+    out.spec = &spec;
+    TriedCandidate board;
+    board.candidate = {"tiles", "triton.matmul", {{"block", 16}}};
+    board.prepared = Prepared{board.candidate,
+                              DeviceCode(std::make_shared<campaign::PreparedCase>(baseline_)),
+                              {},
+                              {},
+                              {}};
+    out.candidates = {board, tried(code())};
+    return out;
+  };
+  auto first = shape();
+  const auto searched = search_shape(first, all, place, 1, "the profile's row of made");
+  ASSERT_TRUE(searched) << to_text(searched.error());
+  EXPECT_THAT(searched->candidate, testing::ElementsAre(0U)); // the search of the board is its own
+  EXPECT_EQ(first.candidates[1].state, TriedCandidate::State::ready);
+  ASSERT_THAT(searched->hosts, SizeIs(1));
+  EXPECT_EQ(searched->hosts[0].candidate, 1U);
+  EXPECT_EQ(searched->hosts[0].meter.name, "powercap.intel-rapl.package-0");
+  EXPECT_NEAR(searched->hosts[0].cost.energy.exact_nj, 60e6, 0.3e6);
+  EXPECT_EQ(searched->outcome.contenders[0].cost->energy.meter.name, "sim.samples.total_power");
+  freeze_after_open_ = true; // it ran, and was not measured: the board's cost is not kept either
+  auto second = shape();
+  EXPECT_FALSE(search_shape(second, all, place, 1, "the profile's row of made"));
+}
+
 HostContender contender(double nj, double ns, std::size_t candidate = 1) {
   HostContender h;
   h.candidate = candidate;
@@ -224,6 +268,33 @@ TEST(DecideHost, a_cost_that_is_none_is_refused_and_not_compared) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().not_written, "the profile");
   EXPECT_FALSE(decide_host(Objective::energy, contender(500, 100), board_choice(0, 100), {}, "x"));
+}
+
+TEST(WeighHost, nothing_pairs_the_host_with_the_board) {
+  Confirmed before;
+  before.choice = 0;
+  before.fastest = 2;
+  before.against_fastest = 1;
+  const auto weighed = [&](double host_ns, bool wins) {
+    auto c = before;
+    weigh_host(c, contender(900, host_ns, 5), {wins, "words"}, 100);
+    return c;
+  };
+  const auto slower_and_dearer = weighed(200, false);
+  EXPECT_EQ(slower_and_dearer.choice, 0U);
+  EXPECT_EQ(slower_and_dearer.fastest, 2U);
+  EXPECT_EQ(slower_and_dearer.against_fastest, 1U); // the pair of the board's two stays
+  EXPECT_FALSE(slower_and_dearer.host);
+  const auto faster_and_dearer = weighed(50, false);
+  EXPECT_EQ(faster_and_dearer.choice, 0U);
+  EXPECT_EQ(faster_and_dearer.fastest, 5U);
+  EXPECT_EQ(faster_and_dearer.against_fastest, std::nullopt);
+  const auto slower_and_cheaper = weighed(200, true);
+  EXPECT_EQ(slower_and_cheaper.choice, 5U);
+  EXPECT_EQ(slower_and_cheaper.fastest, 2U);
+  EXPECT_EQ(slower_and_cheaper.against_fastest, std::nullopt);
+  ASSERT_TRUE(slower_and_cheaper.host);
+  EXPECT_EQ(slower_and_cheaper.host->candidate, 5U);
 }
 
 TEST(BestHost, is_the_cheapest_within_the_bound) {
