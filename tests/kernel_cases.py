@@ -14,6 +14,7 @@ CASES = {
     "layer_norm_backward:dwdb": {"m": 77, "n": 100, "groups": 3},
     "layer_norm_backward:dx": {**ROWS, "block": 256},
     "matmul:case": {"m": 77, "n": 300, "k": 99},
+    "matmul:vector": {"m": 3, "n": 300, "k": 99, "block_n": 16, "block_k": 32, "num_stages": 2},
     "rms_norm:case": {**ROWS, "block": 256},
     "softmax:case": {"m": 7, "n": 100},
     "softmax:multi_block": {**ROWS, "block": 128},

@@ -68,6 +68,8 @@ Status keep(const Context& c, const Options& o, const tune::Profile& profile) {
 
 std::string verdict_of(const tune::ProfileRow& row) {
   if (row.implementation == row.baseline->implementation) return "it is the baseline";
+  if (row.baseline->meter)
+    return "by " + row.baseline->meter->name + ", which nothing pairs with it";
   auto out = row.verdict.value_or("not judged");
   if (row.effect)
     out += fmt::format(", {:+.3f} % [{:+.3f}, {:+.3f}]", row.effect->percent,

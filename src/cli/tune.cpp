@@ -17,6 +17,7 @@ namespace {
 
 struct Options {
   std::string spec;
+  std::vector<std::string> shapes;
   std::optional<std::string> tier;
   std::optional<int> pairs;
   std::optional<double> window, warm_up;
@@ -39,6 +40,18 @@ Status override_protocol(campaign::JobSpec& protocol, const Options& o) {
   return {};
 }
 
+// One shape after another where the board is not had for long; `hebe profile merge` joins them.
+Status keep_named_shapes(tune::TuneSpec& spec, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  for (const auto& name : names)
+    if (std::ranges::none_of(spec.shapes, [&](auto& s) { return s.shape.name == name; }))
+      return refuse(RefusalCode::bad_argument, "--shape: there is no shape \"" + name + "\"",
+                    "name one of the specification", spec.name);
+  std::erase_if(spec.shapes,
+                [&](auto& s) { return std::ranges::find(names, s.shape.name) == names.end(); });
+  return {};
+}
+
 Result<tune::TuneRequest> request_from(const Context& c, const Options& o) {
   tune::TuneRequest r;
   if (o.spec.empty())
@@ -49,6 +62,7 @@ Result<tune::TuneRequest> request_from(const Context& c, const Options& o) {
              return case_named(c, name, base);
            }));
   HEBE_CHECK(override_protocol(r.spec.protocol, o));
+  HEBE_CHECK(keep_named_shapes(r.spec, o.shapes));
   const auto& all = r.spec.backends;
   if (std::ranges::any_of(all, [](auto& b) { return b.kind == "cublaslt"; }))
     r.spec.packages = python_packages(c);
@@ -87,6 +101,7 @@ Command tune_command() {
           [](CLI::App& app, Context& c) -> std::function<int()> {
             auto o = std::make_shared<Options>();
             app.add_option("spec", o->spec, "specification: a file, or a name in studies/");
+            app.add_option("--shape", o->shapes, "only this shape (repeatable)");
             app.add_option("--protocol-tier", o->tier, "of finalists: smoke-v1 or confirmation-v1");
             app.add_option("--pairs", o->pairs, "of finalists: pairs of windows");
             app.add_option("--batch-seconds", o->window, "of finalists: length of a window");

@@ -17,6 +17,11 @@ std::string effect(const Json& e) {
                      e.at("low_percent").get<double>(), e.at("high_percent").get<double>());
 }
 
+// Of host code: its meter is not the board's.
+std::string by_meter(const Json& cost) {
+  return cost.contains("meter") ? " by " + cost.at("meter").at("name").get<std::string>() : "";
+}
+
 void tell_candidates(const Context& c, const Json& shape) {
   constexpr std::size_t kShown = 10;
   std::vector<const Json*> measured;
@@ -39,7 +44,7 @@ void tell_candidates(const Context& c, const Json& shape) {
                         m.at("cost").at("time_ns").at("value").get<double>(),
                         m.at("state") == "dropped" ? fmt::format("rung {}", m.at("rung").get<int>())
                                                    : m.at("state").get<std::string>(),
-                        text_of(m)));
+                        text_of(m) + by_meter(m.at("cost"))));
   }
   if (measured.size() > kShown) c.print(fmt::format("  and {} more", measured.size() - kShown));
   for (const auto& [state, count] : others) c.print(fmt::format("  {}: {}", state, count));
@@ -63,6 +68,10 @@ void tell_finalists(const Context& c, const Json& shape) {
                         first.at("qualified").get<bool>() ? "" : " (not qualified as evidence)"));
   if (!f.at("latency_choice_differs").get<bool>()) {
     c.print("  the latency choice is the same");
+  } else if (f.at("against_latency_choice").is_null()) {
+    c.print(fmt::format("  the latency choice is {}: one of them runs on the host, so that nothing "
+                        "pairs them",
+                        named("latency_choice")));
   } else {
     const auto& r = f.at("runs").at(f.at("against_latency_choice").get<std::size_t>());
     // The run may have the two the other way round.
@@ -98,12 +107,20 @@ void tell_shape(const Context& c, const Json& shape, const std::string& provenan
 
 void tell_tune_preview(const Context& c, const Json& preview) {
   if (c.json) return c.print_json(preview);
+  double all = 0;
   for (const auto& shape : preview.at("shapes")) {
-    c.print(fmt::format("{}: {} candidates; nothing was run", shape.at("name").get<std::string>(),
-                        shape.at("candidates").size()));
+    const double search = shape.at("search_s"), finalists = shape.at("finalists_s");
+    all += search + finalists;
+    c.print(fmt::format("{}: {} candidates, at least {:.0f} s of search and {:.0f} s of pairs; "
+                        "nothing was run",
+                        shape.at("name").get<std::string>(), shape.at("candidates").size(), search,
+                        finalists));
     for (const auto& one : shape.at("candidates"))
       c.print(fmt::format("  {:<12} {}", one.at("state").get<std::string>(), text_of(one)));
   }
+  c.print(fmt::format("all shapes: {:.0f} s of the board at least; compiling, warm-ups that wait "
+                      "for it to settle, longer windows and second pairs come on top",
+                      all));
 }
 
 int report_tune(const Context& c, const tune::TuneOutcome& o) {

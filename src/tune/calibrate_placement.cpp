@@ -4,7 +4,6 @@
 #include "core/build_identity.hpp"
 #include "core/sha256.hpp"
 #include "meter/file_sources.hpp"
-#include "tune/host_meter.hpp"
 #include "tune/openblas_backend.hpp"
 #include "tune/shape_search.hpp"
 
@@ -83,30 +82,34 @@ private:
     return work;
   }
 
-  Status calibrate_cpu() {
-    RealClock clock;
+  Result<HostMeter> host_meter() {
     const HostWindows windows{request_.idle, request_.window, request_.windows};
-    auto meter =
-        HostMeter::open(meter::discover_file_sources(), clock, Provenance::measured, windows);
-    if (!meter) {
-      auto r = std::move(meter).error();
-      r.what = "member \"cpu\": " + r.what;
-      return std::unexpected(std::move(r));
-    }
+    if (request_.host_meter) return request_.host_meter(windows);
+    return HostMeter::open(meter::discover_file_sources(), clock_, Provenance::measured, windows);
+  }
+
+  Status calibrate_cpu() {
+    auto measured = measure_cpu();
+    if (measured || measured.error().code == RefusalCode::interrupted) return measured;
+    return std::unexpected(without_figure("cpu", std::move(measured).error()));
+  }
+
+  Status measure_cpu() {
+    HEBE_TRY(auto meter, host_meter());
     HEBE_TRY(const auto library, OpenBlas::open({request_.openblas, OpenBlas::names(), {}}));
     HEBE_TRY(const auto work, host_work(library));
-    HEBE_TRY(const auto got, meter->measure(
+    HEBE_TRY(const auto got, meter.measure(
                                  [&](std::int64_t times) -> Status {
                                    work->run(times);
                                    return {};
                                  },
                                  [&] { return go_on(); }, request_.not_written));
-    HEBE_CHECK(work->check());
+    HEBE_CHECK(work->check()); // nor did it stop meanwhile
     auto row = placement_row("cpu", got.idle, got.cost);
     row.version = library->version();
     HEBE_TRY(const auto sha256, sha256_of_file(library->file()));
     add(std::move(row), {"openblas.matmul", {{"threads", library->threads()}}, sha256}, "fp32",
-        host_fact("host.cpu"), {{}, meter->driver(), {}, {}, {}}, clock.wall_us());
+        host_fact("host.cpu"), {{}, meter.driver(), {}, {}, {}}, clock_.wall_us());
     return {};
   }
 
@@ -161,7 +164,11 @@ private:
     const Bench bench{*device, preparer, root_.path(), asked.dtype, nullptr};
     HEBE_TRY(const auto backends, backends_of(asked));
     HEBE_TRY(auto shape, offered(asked, asked.shapes[0], backends, bench, 0));
-    HEBE_CHECK(prepare(shape, asked, backends, bench, held));
+    // A case that is wrong is wrong usage; one that this device cannot run has no figure.
+    if (auto made = prepare(shape, asked, backends, bench, held); !made) {
+      if (made.error().code != RefusalCode::unsupported) return made;
+      return std::unexpected(without_figure("triton", std::move(made).error()));
+    }
     preparer.stop_worker();
     return measure_gpu(shape, machine, meter, held);
   }
@@ -169,9 +176,7 @@ private:
   // A member that cannot run here has no figure, and then there is no file.
   static Status is_ready(const TriedCandidate& tried) {
     if (tried.state == TriedCandidate::State::ready) return {};
-    auto r = *tried.why;
-    r.what = "member \"" + tried.candidate.backend + "\": " + r.what;
-    return std::unexpected(std::move(r));
+    return std::unexpected(without_figure(tried.candidate.backend, *tried.why));
   }
 
   Status measure_gpu(PreparedShape& shape, campaign::Machine& machine, const MeterIdentity& meter,
@@ -229,10 +234,17 @@ private:
   const CalibrationRequest& request_;
   const campaign::JobCallbacks& callbacks_;
   std::vector<NamedSize> sizes_;
+  RealClock clock_;
   Placement out_;
 };
 
 } // namespace
+
+Refusal without_figure(const std::string& member, Refusal why) {
+  if (exit_code_of(why.code) == ExitCode::usage) why.code = RefusalCode::toolchain_unavailable;
+  why.what = "member \"" + member + "\": " + why.what;
+  return why;
+}
 
 Result<Placement> calibrate_placement(const evidence::DataRoot& root,
                                       const CalibrationRequest& request,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "campaign/job.hpp"
+#include "tune/host_meter.hpp"
 #include "tune/placement.hpp"
 #include "tune/prepared_shape.hpp"
 
@@ -19,9 +20,15 @@ struct CalibrationRequest {
   std::filesystem::path openblas, cublaslt;    ///< a library's file; empty: looked for
   Seconds idle{2}, window{1}, warm_up{5};
   int windows = 5;
+  /// Opens what meters the host over such windows; empty: the kernel's RAPL counters.
+  std::function<Result<HostMeter>(const HostWindows&)> host_meter;
   campaign::JobRequest job; ///< machine, worker, scratch
   std::string not_written;  ///< the file that a refusal keeps from being written
 };
+
+/// The refusal of a member that has no figure, named. What a member cannot do here is no wrong
+/// usage: a code that would say so becomes toolchain_unavailable.
+[[nodiscard]] Refusal without_figure(const std::string& member, Refusal why);
 
 [[nodiscard]] Result<Placement> calibrate_placement(const evidence::DataRoot& root,
                                                     const CalibrationRequest& request,

@@ -41,8 +41,7 @@ Status CandidateBench::load_onto(Loaded& out) const {
 Result<CandidateBench::Loaded> CandidateBench::checked(const TriedCandidate& tried) {
   if (std::holds_alternative<HostCode>(tried.prepared->code))
     return refuse(RefusalCode::unsupported,
-                  "it runs on the host, which this search does not meter: the board's meter does "
-                  "not see the host's energy");
+                  "it runs on the host: the board's meter does not see its energy");
   Loaded out;
   out.code = std::get<DeviceCode>(tried.prepared->code);
   HEBE_CHECK(load_onto(out));

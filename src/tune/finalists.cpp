@@ -125,4 +125,44 @@ Result<ArmCost> arm_cost(const campaign::JobOutcome& job, const char* arm, const
   return out;
 }
 
+Result<Decision> decide_host(Objective objective, const HostContender& host, const ArmCost& choice,
+                             const std::optional<double>& bound_ns,
+                             const std::string& not_written) {
+  // Both are positive and finite, or there is nothing to compare.
+  HEBE_CHECK(cost_ratio({host.cost.energy.exact_nj, host.meter},
+                        {choice.energy.exact_nj, choice.energy.meter}, not_written));
+  Decision out;
+  double high = host.cost.energy.high_nj, low = choice.energy.low_nj;
+  const auto& c = host.cost;
+  out.words = fmt::format("on the host {:.0f} nJ [{:.0f}, {:.0f}] by {}, on the board {:.0f} nJ "
+                          "[{:.0f}, {:.0f}] by {}: "
+                          "not in pairs",
+                          c.energy.exact_nj, c.energy.low_nj, c.energy.high_nj, host.meter.name,
+                          choice.energy.exact_nj, choice.energy.low_nj, choice.energy.high_nj,
+                          choice.energy.meter.name);
+  if (objective == Objective::edp) {
+    high *= c.latency_ns + kNormal95 * c.latency_error_ns;
+    low *= choice.time_ns.low;
+  }
+  out.b_wins = high < low;
+  if (!bound_ns) return out;
+  const bool within = c.latency_ns <= *bound_ns;
+  out.words += fmt::format("; {:.0f} ns against a bound of {:.0f} ns", c.latency_ns, *bound_ns);
+  if (static_cast<double>(choice.time_ns.value) > *bound_ns && within) out.b_wins = true;
+  out.b_wins = out.b_wins && within;
+  return out;
+}
+
+void weigh_host(Confirmed& c, HostContender host, const Decision& decision, double fastest_ns) {
+  c.words += "; " + decision.words;
+  const bool is_fastest = host.cost.latency_ns < fastest_ns;
+  if (is_fastest) c.fastest = host.candidate;
+  if (decision.b_wins) {
+    c.choice = host.candidate;
+    c.host = std::move(host);
+  }
+  // Nothing pairs the host with the board, and nothing is paired with itself.
+  if (is_fastest || c.host) c.against_fastest.reset();
+}
+
 } // namespace hebe::tune

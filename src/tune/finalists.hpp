@@ -22,7 +22,8 @@ struct Confirmed {
   std::size_t fastest = 0;                    ///< of the search's latency choice
   std::string words;                          ///< why it is the choice
   std::optional<std::size_t> against_fastest; ///< run of the fastest (A) and the choice, if apart
-  std::size_t own_run = 0;                    ///< run that the choice's cost is taken from
+  std::size_t own_run = 0;                    ///< run that the board's choice's cost is taken from
+  std::optional<HostContender> host;          ///< given: it is the choice, and this its cost
 };
 
 /// Whether B is kept in A's place by this objective, and why in words. `bound_ns`: of the latency.
@@ -47,5 +48,15 @@ struct ArmCost {
                                        const SearchedShape& searched,
                                        const std::string& not_written);
 [[nodiscard]] Amount amount_of(const MarginalCost& cost);
+
+/// Whether host code is kept in the place of the board's choice. No run pairs the two, so that more
+/// is asked: its whole interval lies below the choice's, each by its own meter.
+[[nodiscard]] Result<Decision> decide_host(Objective objective, const HostContender& host,
+                                           const ArmCost& choice,
+                                           const std::optional<double>& bound_ns,
+                                           const std::string& not_written);
+/// The decision as part of what was confirmed. `fastest_ns`: the latency of the board's fastest.
+void weigh_host(Confirmed& confirmed, HostContender host, const Decision& decision,
+                double fastest_ns);
 
 } // namespace hebe::tune

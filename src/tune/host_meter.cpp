@@ -170,7 +170,7 @@ Result<measure::SeriesWindow> HostMeter::busy(const std::function<Status(std::in
 
 Result<HostCost> HostMeter::measure(const std::function<Status(std::int64_t)>& work,
                                     const std::function<Status()>& may_continue,
-                                    const std::string& not_written) {
+                                    const std::string& not_written, Objective objective) {
   const auto named = [&](Refusal r) {
     r.not_written = not_written;
     return std::unexpected(std::move(r));
@@ -198,7 +198,7 @@ Result<HostCost> HostMeter::measure(const std::function<Status(std::int64_t)>& w
   const auto noise = noise_of(windows).value_or(WindowNoise{});
   std::vector<CandidateWindow> priced;
   for (const auto& w : windows) priced.push_back(with_noise(w, noise));
-  HEBE_TRY(out.cost, cost_of(priced, {out.idle, identity_, Objective::energy, not_written}));
+  HEBE_TRY(out.cost, cost_of(priced, {out.idle, identity_, objective, not_written}));
   return out;
 }
 

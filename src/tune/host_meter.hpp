@@ -38,7 +38,8 @@ public:
   /// refusals.
   [[nodiscard]] Result<HostCost> measure(const std::function<Status(std::int64_t)>& work,
                                          const std::function<Status()>& may_continue,
-                                         const std::string& not_written);
+                                         const std::string& not_written,
+                                         Objective objective = Objective::energy);
 
 private:
   struct Counter {

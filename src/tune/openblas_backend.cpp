@@ -166,10 +166,13 @@ Status fill_input(HostMatmul& work, bool second, const kernel::Argument& buffer)
 Result<Candidate> OpenBlasBackend::choice(const Shape& shape, const Bench& bench) {
   HEBE_TRY(const auto problem,
            matmul_of(spec_, shape, bench.dtype, {kernel::DType::fp32, kernel::DType::bf16}));
-  if (bench.device.info().simulated)
+  const auto of_board =
+      bench.device.info().simulated ? Provenance::simulated : Provenance::measured;
+  if (provenance_ != of_board)
     return refuse(RefusalCode::unsupported,
-                  "the host's cost is measured, this board's simulated: they are not compared", {},
-                  spec_.name);
+                  fmt::format("the host's cost is {}, this board's {}: they are not compared",
+                              name_of(provenance_), name_of(of_board)),
+                  {}, spec_.name);
   if (!library_) {
     HEBE_TRY(library_, OpenBlas::open(search_));
   }

@@ -4,6 +4,7 @@
 // is believed.
 #pragma once
 
+#include "core/provenance.hpp"
 #include "tune/cublaslt_backend.hpp"
 
 namespace hebe::tune {
@@ -62,8 +63,11 @@ private:
 class OpenBlasBackend final : public Backend {
 public:
   /// `metered`: why the host's energy cannot be read, if it cannot; asked once, when it is needed.
-  OpenBlasBackend(BackendSpec spec, LibrarySearch search, std::function<Status()> metered)
-      : spec_(std::move(spec)), search_(std::move(search)), metered_(std::move(metered)) {}
+  /// `provenance`: of what the host's meter gives, which must be that of the board's.
+  OpenBlasBackend(BackendSpec spec, LibrarySearch search, std::function<Status()> metered,
+                  Provenance provenance = Provenance::measured)
+      : spec_(std::move(spec)), search_(std::move(search)), metered_(std::move(metered)),
+        provenance_(provenance) {}
   [[nodiscard]] const std::string& name() const override { return spec_.name; }
   [[nodiscard]] Result<Offer> offer(const Shape& shape, const Bench& bench) override;
   /// {"threads": …}, as the library has them.
@@ -76,6 +80,7 @@ private:
   BackendSpec spec_;
   LibrarySearch search_;
   std::function<Status()> metered_;
+  Provenance provenance_;
   std::optional<Status> asked_;
   std::shared_ptr<const OpenBlas> library_;
 };

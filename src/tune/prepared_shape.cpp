@@ -1,9 +1,7 @@
 #include "tune/prepared_shape.hpp"
 
 #include "core/philox.hpp"
-#include "meter/file_sources.hpp"
 #include "tune/cublaslt_backend.hpp"
-#include "tune/host_meter.hpp"
 #include "tune/launch_backend.hpp"
 #include "tune/openblas_backend.hpp"
 #include "tune/triton_backend.hpp"
@@ -44,13 +42,6 @@ Status has_dtype(const kernel::LaunchSpec& launch, const std::string& dtype) {
                 "say the type that the baseline's case computes in", launch.name);
 }
 
-// Whether the kernel of this machine meters what the host does.
-Status host_is_metered() {
-  RealClock clock;
-  HEBE_CHECK(HostMeter::open(meter::discover_file_sources(), clock));
-  return {};
-}
-
 LibrarySearch cublaslt_search(const BackendSpec& b,
                               std::span<const std::filesystem::path> packages) {
   LibrarySearch out{b.library, CublasLt::names(), {}};
@@ -61,7 +52,11 @@ LibrarySearch cublaslt_search(const BackendSpec& b,
 
 } // namespace
 
-Result<Backends> backends_of(const TuneSpec& spec) {
+Result<Backends> backends_of(const TuneSpec& spec, const HostMetering& host) {
+  const auto metered = [host]() -> Status {
+    HEBE_CHECK(host.open({}));
+    return {};
+  };
   Backends out;
   for (const auto& b : spec.backends) {
     if (b.kind == "triton")
@@ -72,7 +67,7 @@ Result<Backends> backends_of(const TuneSpec& spec) {
       out.push_back(std::make_unique<CublasLtBackend>(b, cublaslt_search(b, spec.packages)));
     else if (b.kind == "openblas")
       out.push_back(std::make_unique<OpenBlasBackend>(
-          b, LibrarySearch{b.library, OpenBlas::names(), {}}, host_is_metered));
+          b, LibrarySearch{b.library, OpenBlas::names(), {}}, metered, host.provenance));
     else
       return refuse(RefusalCode::bad_spec, b.where + ".kind: there is no \"" + b.kind + "\"");
   }

@@ -4,7 +4,7 @@
 // before it compiles.
 #pragma once
 
-#include "tune/candidate_bench.hpp"
+#include "tune/host_search.hpp"
 #include "tune/tune_spec.hpp"
 
 namespace hebe::tune {
@@ -18,8 +18,10 @@ struct PreparedShape {
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
-/// One a backend of the specification, in its order; bad_spec.
-[[nodiscard]] Result<Backends> backends_of(const TuneSpec& spec);
+/// One a backend of the specification, in its order; bad_spec. Host code is offered where `host`
+/// opens a meter.
+[[nodiscard]] Result<Backends> backends_of(const TuneSpec& spec,
+                                           const HostMetering& host = rapl_metering());
 
 /// What a shape's backends offer, the baseline first; nothing is compiled.
 [[nodiscard]] Result<PreparedShape> offered(const TuneSpec& spec, const ShapeSpec& shape,

@@ -40,6 +40,8 @@ std::string fault_of(const Baseline& baseline) {
        {fault_of(baseline.implementation), fault_of("the baseline's energy_nj", baseline.energy_nj),
         fault_of("the baseline's time_ns", baseline.time_ns)})
     if (!fault.empty()) return fault;
+  if (baseline.meter && !accepted_status(baseline.meter->status))
+    return "the baseline's meter is not believed on this board, so that it gives no cost";
   return {};
 }
 
@@ -58,6 +60,8 @@ std::string fault_of(const ProfileRow& row) {
   if (row.meter.provenance == Provenance::measured && !row.downgraded.empty())
     return "it says measured and was downgraded";
   if (row.verdict && !row.baseline) return "it has a verdict and no baseline";
+  if (row.verdict && row.baseline->meter)
+    return "it has a verdict of pairs, and its baseline another meter";
   if (row.verdict && std::find(kVerdicts.begin(), kVerdicts.end(), *row.verdict) == kVerdicts.end())
     return fmt::format("there is no verdict \"{}\"", *row.verdict);
   if (row.effect) {

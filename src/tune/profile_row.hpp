@@ -41,10 +41,11 @@ struct Platform {
   bool operator==(const Platform&) const = default;
 };
 
-/// What the chosen one was paired against.
+/// What the chosen one was held against: in pairs, where both ran on the board.
 struct Baseline {
   Implementation implementation;
   Amount energy_nj, time_ns;
+  std::optional<MeterIdentity> meter{}; ///< another than the row's: the row's is the host's
   bool operator==(const Baseline&) const = default;
 };
 

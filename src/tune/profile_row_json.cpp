@@ -31,15 +31,20 @@ Implementation implementation_from(const Json& j) {
 
 Json json_of(const std::optional<Baseline>& b) {
   if (!b) return nullptr;
-  return {{"implementation", json_of(b->implementation)},
-          {"energy_nj", json_of(b->energy_nj)},
-          {"time_ns", json_of(b->time_ns)}};
+  Json out{{"implementation", json_of(b->implementation)},
+           {"energy_nj", json_of(b->energy_nj)},
+           {"time_ns", json_of(b->time_ns)}};
+  if (b->meter) out["meter"] = {{"name", b->meter->name}, {"status", b->meter->status}};
+  return out;
 }
 
-std::optional<Baseline> baseline_from(const Json& j) {
+std::optional<Baseline> baseline_from(const Json& j, Provenance of_row) {
   if (j.is_null()) return std::nullopt;
-  return Baseline{implementation_from(j.at("implementation")), amount_from(j.at("energy_nj")),
-                  amount_from(j.at("time_ns"))};
+  Baseline out{implementation_from(j.at("implementation")), amount_from(j.at("energy_nj")),
+               amount_from(j.at("time_ns"))};
+  if (const auto hit = j.find("meter"); hit != j.end())
+    out.meter = MeterIdentity{hit->at("name"), hit->at("status"), of_row};
+  return out;
 }
 
 Platform platform_from(const Json& j) {
@@ -99,7 +104,7 @@ Result<ProfileRow> row_from(const Json& j, std::string_view where) {
   row.date = j.at("date").get<std::string>();
   row.study = text_or_none(j.at("evidence").at("study"));
   row.runs = j.at("evidence").at("runs").get<std::vector<std::string>>();
-  row.baseline = baseline_from(j.at("baseline"));
+  row.baseline = baseline_from(j.at("baseline"), *provenance);
   row.verdict = text_or_none(j.at("verdict"));
   if (const auto hit = j.find("effect"); hit != j.end())
     row.effect = PairedEffect{hit->at("percent"), hit->at("low_percent"), hit->at("high_percent")};

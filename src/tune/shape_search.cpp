@@ -22,6 +22,8 @@ public:
     HEBE_TRY(supervision_.response,
              campaign::known_response(place_.root, place_.machine, tier_, spec_.window));
     supervision_.may_continue = [this] { return may_continue(); };
+    // Before the sampler runs, whose polling is the host's work.
+    HEBE_TRY(out_.hosts, measure_hosts(shape_.candidates, shape_.baseline(), on_the_host()));
     HEBE_TRY(auto* device, place_.machine.device());
     HEBE_TRY(supervision_.own_pids, campaign::our_processes(place_.machine));
     HEBE_TRY(auto bench, CandidateBench::make(*device, shape_.baseline()));
@@ -44,10 +46,19 @@ private:
     if (place_.callbacks.notice) place_.callbacks.notice(line);
   }
 
+  HostSearch on_the_host() const {
+    HostWindows windows;
+    windows.idle = std::max(windows.idle, spec_.idle);
+    windows.busy = std::max(windows.busy, spec_.window);
+    return {place_.host, windows, spec_.objective, [this] { return may_continue(); }, not_written_};
+  }
+
   Status load_all(CandidateBench& bench) {
     for (std::size_t i = 0; i < shape_.candidates.size(); ++i) {
       auto& tried = shape_.candidates[i];
-      if (tried.state != TriedCandidate::State::ready) continue;
+      if (tried.state != TriedCandidate::State::ready ||
+          std::holds_alternative<HostCode>(tried.prepared->code))
+        continue;
       HEBE_CHECK(may_continue());
       HEBE_TRY(const auto place, bench.add(tried));
       if (place)

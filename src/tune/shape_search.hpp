@@ -14,6 +14,7 @@ struct SearchedShape {
   std::vector<std::size_t> candidate; ///< contender to its place in the shape's candidates
   IdlePower idle;
   MeterIdentity meter;
+  std::vector<HostContender> hosts; ///< host code, by the host's meter; none of the contenders
 };
 
 struct SearchPlace {
@@ -21,6 +22,7 @@ struct SearchPlace {
   campaign::Machine& machine;
   const campaign::BoardLease& lease;
   const campaign::JobCallbacks& callbacks;
+  HostMetering host = rapl_metering();
 };
 
 /// The meter that the board's windows are read with, and what its qualification says of it;

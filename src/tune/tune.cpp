@@ -6,6 +6,7 @@
 #include "core/schema.hpp"
 #include "core/sha256.hpp"
 #include "evidence/content_record.hpp"
+#include "tune/planned_time.hpp"
 #include "tune/tune_record.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ public:
 
   Result<TuneOutcome> run() {
     HEBE_CHECK(check_protocol());
-    HEBE_TRY(backends_, backends_of(spec_));
+    HEBE_TRY(backends_, backends_of(spec_, request_.host));
     HEBE_TRY(auto machine, campaign::Machine::open(request_.job.machine));
     HEBE_CHECK(look_at_board(*machine));
     HEBE_TRY(const auto scratch, campaign::ScratchFolder::make(request_.job.scratch));
@@ -61,6 +62,7 @@ public:
     HEBE_TRY(const auto meter, search_meter(root_, *leased.machine)); // before a compile costs time
     HEBE_CHECK(check_meter(meter, "the profile"));
     HEBE_CHECK(prepare_all(*leased.machine));
+    HEBE_CHECK(tell_planned());
     leased.machine.reset(); // its context: every shape's search has one of its own
     for (auto& shape : out_.shapes) HEBE_CHECK(tune_or_void(shape));
     HEBE_CHECK(write());
@@ -118,10 +120,15 @@ private:
     return out;
   }
 
-  Status go_on(const campaign::Machine& machine) const {
+  Status not_interrupted() const {
     if (callbacks_.interrupted && callbacks_.interrupted())
       return refuse(RefusalCode::interrupted, "interrupted; no profile was written",
                     "run it again: a tune starts over, its sealed runs stay");
+    return {};
+  }
+
+  Status go_on(const campaign::Machine& machine) const {
+    HEBE_CHECK(not_interrupted());
     return lease_ == nullptr ? Status{} : lease_->still_held(machine);
   }
 
@@ -152,6 +159,16 @@ private:
     if (callbacks_.notice) callbacks_.notice(line);
   }
 
+  Status tell_planned() const {
+    Seconds all(0);
+    for (const auto& shape : out_.shapes) {
+      HEBE_TRY(const auto planned, planned_time(spec_, shape.prepared));
+      all += planned.search + planned.finalists;
+    }
+    tell(fmt::format("measuring takes {:.0f} s at least", all.value()));
+    return {};
+  }
+
   Status tune_or_void(TunedShape& shape) {
     auto done = tune(shape);
     if (done) return {};
@@ -167,7 +184,7 @@ private:
     const auto not_written = "the profile's row of " + name;
     {
       HEBE_TRY(const auto machine, campaign::Machine::open(machine_for(name)));
-      const SearchPlace place{root_, *machine, *lease_, callbacks_};
+      const SearchPlace place{root_, *machine, *lease_, callbacks_, request_.host};
       HEBE_TRY(shape.searched,
                search_shape(shape.prepared, spec_, place, seed_of(name), not_written));
       tell(fmt::format("{}: {}", name, shape.searched->outcome.stopped));
@@ -175,7 +192,31 @@ private:
     HEBE_TRY(shape.confirmed,
              confirm(*shape.searched, spec_.objective,
                      [&](std::size_t a, std::size_t b) { return paired(shape.prepared, a, b); }));
+    HEBE_CHECK(weigh_hosts(shape, not_written));
     HEBE_CHECK(row_of(shape, spec_, place_, "-", not_written)); // or it is voided
+    return {};
+  }
+
+  // Measured again, as finalists are: the search's best had luck.
+  Status weigh_hosts(TunedShape& shape, const std::string& not_written) {
+    const auto& searched = *shape.searched;
+    auto& confirmed = *shape.confirmed;
+    const auto& bound = searched.outcome.latency_bound_ns;
+    const auto* best = best_host(searched.hosts, bound);
+    if (best == nullptr) return {};
+    const auto& p = spec_.protocol;
+    HostWindows windows;
+    windows.idle = std::max(windows.idle, spec_.idle);
+    windows.busy = p.window;
+    windows.count = std::max(windows.count, p.pairs);
+    HEBE_TRY(auto again, measure_host(best->candidate, shape.prepared.candidates[best->candidate],
+                                      {request_.host, windows, spec_.objective,
+                                       [&] { return not_interrupted(); }, not_written}));
+    HEBE_TRY(const auto choice, arm_cost(confirmed.runs[confirmed.own_run].job,
+                                         confirmed.choice == 0 ? "A" : "B", searched, not_written));
+    HEBE_TRY(const auto decision, decide_host(spec_.objective, again, choice, bound, not_written));
+    const auto& fastest = searched.outcome.contenders[searched.outcome.fastest];
+    weigh_host(confirmed, std::move(again), decision, fastest.cost->latency_ns);
     return {};
   }
 
@@ -236,9 +277,10 @@ private:
     return std::ranges::all_of(out_.shapes, [](auto& s) { return s.voided.has_value(); });
   }
 
-  TuneOutcome preview() {
+  Result<TuneOutcome> preview() {
     Json shapes = Json::array();
     for (const auto& shape : out_.shapes) {
+      HEBE_TRY(const auto planned, planned_time(spec_, shape.prepared));
       Json candidates = Json::array();
       for (const auto& c : shape.prepared.candidates)
         candidates.push_back({{"backend", c.candidate.backend},
@@ -246,7 +288,10 @@ private:
                               {"configuration", c.candidate.configuration},
                               {"state", name_of(c.state)},
                               {"why", c.why ? Json(c.why->what) : Json()}});
-      shapes.push_back({{"name", shape.prepared.spec->shape.name}, {"candidates", candidates}});
+      shapes.push_back({{"name", shape.prepared.spec->shape.name},
+                        {"candidates", candidates},
+                        {"search_s", planned.search.value()},
+                        {"finalists_s", planned.finalists.value()}});
     }
     out_.record = {{"tune", spec_.name}, {"shapes", shapes}};
     return std::move(out_);

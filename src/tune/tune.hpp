@@ -12,6 +12,7 @@ namespace hebe::tune {
 struct TuneRequest {
   TuneSpec spec;
   campaign::JobRequest job; ///< machine, worker, scratch, what is recorded, sealer
+  HostMetering host = rapl_metering();
   bool dry_run = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace hebe::tune {
 namespace {
@@ -20,6 +21,14 @@ Json cost_json(const CandidateCost& c) {
   return {{"energy_nj", amount_json(c.energy.exact_nj, c.energy.low_nj, c.energy.high_nj)},
           {"time_ns", amount_json(c.latency_ns, c.latency_ns - half, c.latency_ns + half)},
           {"objective", amount_json(c.value, c.low, c.high)}};
+}
+
+Json meter_json(const MeterIdentity& m) { return {{"name", m.name}, {"status", m.status}}; }
+
+Json idle_json(const IdlePower& idle) {
+  return {{"state", name_of(idle.state)},
+          {"mean_w", idle.mean.value()},
+          {"error_w", idle.error.value()}};
 }
 
 std::string_view state_of(const TriedCandidate& tried, const Contender* contender, bool voided) {
@@ -63,6 +72,18 @@ Json candidate_json(const TriedCandidate& tried, const Contender* contender, boo
   return out;
 }
 
+// Host code has no rungs, and a meter and an idle power of its own.
+Json host_json(const TriedCandidate& tried, const HostContender& host) {
+  auto out = candidate_json(tried, nullptr, false);
+  out["state"] = "measured";
+  out["measured_s"] = host.cost.measured.value();
+  out["spent_s"] = host.spent.value();
+  out["cost"] = cost_json(host.cost);
+  out["cost"]["meter"] = meter_json(host.meter);
+  out["cost"]["idle"] = idle_json(host.idle);
+  return out;
+}
+
 Json effect_json(const measure::Contrast& c) {
   return {{"percent", measure::percent(c.effect)},
           {"low_percent", measure::percent(c.shown().low)},
@@ -82,10 +103,7 @@ Json run_json(const PairedRun& r) {
 
 Json search_json(const SearchedShape& s) {
   const auto& o = s.outcome;
-  Json out{{"idle",
-            {{"state", name_of(s.idle.state)},
-             {"mean_w", s.idle.mean.value()},
-             {"error_w", s.idle.error.value()}}},
+  Json out{{"idle", idle_json(s.idle)},
            {"latency_bound_ns", o.latency_bound_ns ? Json(*o.latency_bound_ns) : Json()},
            {"rungs", o.rungs},
            {"stopped", o.stopped},
@@ -117,6 +135,14 @@ Result<Json> shape_json(const TunedShape& shape, const TuneSpec& spec) {
   Json candidates = Json::array();
   for (std::size_t i = 0; i < prepared.candidates.size(); ++i) {
     const Contender* contender = nullptr;
+    if (shape.searched && !voided) {
+      const auto& hosts = shape.searched->hosts;
+      const auto hit = std::ranges::find(hosts, i, &HostContender::candidate);
+      if (hit != hosts.end()) {
+        candidates.push_back(host_json(prepared.candidates[i], *hit));
+        continue;
+      }
+    }
     if (shape.searched) {
       const auto& places = shape.searched->candidate;
       const auto hit = std::ranges::find(places, i);
@@ -135,6 +161,15 @@ Result<Json> shape_json(const TunedShape& shape, const TuneSpec& spec) {
               {"finalists", voided ? Json() : choice_json(*shape.confirmed)}};
 }
 
+Result<Amount> time_of(const CandidateCost& c) {
+  const double half = kNormal95 * c.latency_error_ns;
+  if (std::llround(c.latency_ns) < 1)
+    return refuse(RefusalCode::gate_failed,
+                  fmt::format("an operation takes {:.3g} ns, which rounds to 0 ns", c.latency_ns),
+                  "count many of them as one operation");
+  return Amount{std::llround(c.latency_ns), c.latency_ns - half, c.latency_ns + half};
+}
+
 Implementation implementation_of(const TriedCandidate& tried) {
   return {tried.candidate.name, tried.candidate.configuration, tried.prepared->artifact_sha256};
 }
@@ -148,8 +183,7 @@ Result<Json> record_of(const std::vector<TunedShape>& shapes, const TuneSpec& sp
   for (const auto& shape : shapes) {
     HEBE_TRY(auto one, shape_json(shape, spec));
     list.push_back(std::move(one));
-    if (shape.searched && meter.is_null())
-      meter = {{"name", shape.searched->meter.name}, {"status", shape.searched->meter.status}};
+    if (shape.searched && meter.is_null()) meter = meter_json(shape.searched->meter);
   }
   const auto& p = spec.protocol;
   return Json{{"schema", "hebe.tune/1"},
@@ -186,12 +220,19 @@ Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const T
   HEBE_TRY(const auto bucket, bucket_of(shape.prepared.spec->shape.sizes, spec.bucketed));
   row.key = {spec.operation, text_of(bucket), spec.dtype, place.board};
   HEBE_TRY(const auto a, arm_cost(run.job, "A", s, not_written));
-  HEBE_TRY(const auto own, arm_cost(run.job, baseline_stays ? "A" : "B", s, not_written));
+  HEBE_TRY(const auto own, arm_cost(run.job, baseline_stays || c.host ? "A" : "B", s, not_written));
   row.implementation = implementation_of(chosen);
-  row.energy_nj = amount_of(own.energy);
-  row.time_ns = own.time_ns;
-  row.meter = s.meter;
-  row.idle = s.idle.state;
+  if (c.host) {
+    row.energy_nj = amount_of(c.host->cost.energy);
+    HEBE_TRY(row.time_ns, time_of(c.host->cost));
+    row.meter = c.host->meter;
+    row.idle = c.host->idle.state;
+  } else {
+    row.energy_nj = amount_of(own.energy);
+    row.time_ns = own.time_ns;
+    row.meter = s.meter;
+    row.idle = s.idle.state;
+  }
   row.platform = place.platform;
   row.platform.triton = chosen.prepared->triton;
   row.date = place.date;
@@ -200,7 +241,9 @@ Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const T
   // Where the baseline stays, the row shows that by naming it as its own baseline.
   row.baseline = Baseline{implementation_of(shape.prepared.candidates.front()), amount_of(a.energy),
                           a.time_ns};
-  if (!baseline_stays) {
+  if (c.host) {
+    row.baseline->meter = s.meter; // no pairs, and so no verdict
+  } else if (!baseline_stays) {
     const auto& e = run.job.analysis.energy;
     row.verdict = std::string(measure::name_of(e.verdict));
     // A bootstrap's interval need not hold the mean, in the last digit.

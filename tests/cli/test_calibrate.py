@@ -61,6 +61,49 @@ def test_what_was_not_measured_or_not_right_leaves_no_file(hebe, tmp_path, fault
     assert not file.exists()
 
 
+CASE = """
+import triton
+import triton.language as tl
+from hebe.case import Buffer, Case, Scalar, Tolerance, Uniform
+
+
+@triton.jit
+def copy(a_ptr, b_ptr, c_ptr, m, n, k, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(c_ptr + at, tl.load(a_ptr + at))
+
+
+def case(m: int = 64, n: int = 64, k: int = 64) -> Case:
+    a, b = Uniform(-1.0, 1.0, seed=1), Uniform(-1.0, 1.0, seed=2)
+    return Case(name="copy", description="one row", kernel=copy, arguments={
+        "a_ptr": Buffer((m, k), "fp16", "in", a), "b_ptr": Buffer((k, n), "fp16", "in", b), "c_ptr": Buffer((m, n), "fp16", "out"),
+        "m": Scalar(m), "n": Scalar(n), "k": Scalar(k)}, constexprs={"BLOCK": m * n}, grid=(1, 1, 1), options={},
+        tolerance=Tolerance(atol=0, rtol=0), reference=lambda inputs: {"c_ptr": inputs["a_ptr"]})
+"""
+
+ASSEMBLY = "tl.inline_asm_elementwise('nanosleep.u32 20; mov.b16 $0, $1;', '=h,h', [tl.load(a_ptr + at)], dtype=tl.float16, is_pure=True, pack=1)"
+
+
+@pytest.mark.parametrize("old, new, exit_code, code", [
+    # What cannot be interpreted has no price without declared work: the simulated GPU cannot run it.
+    ("tl.load(a_ptr + at)", ASSEMBLY, 3, "toolchain_unavailable"),
+    ("tl.load(a_ptr", "tl.lode(a_ptr", 2, "compile_failed"),
+    ("def case", "def other", 2, "case_not_found"),
+    ("m: int = 64, ", "", 2, "bad_argument"),
+    ("fp16", "fp32", 2, "bad_spec"),  # the GPU's members multiply fp16
+])
+def test_a_missing_figure_is_the_machines_fault_and_a_wrong_case_is_usage(hebe, tmp_path, old, new, exit_code, code):
+    file, case = tmp_path / "placement.json", tmp_path / "copy.py"
+    assert old in CASE
+    case.write_text(CASE.replace(old, new))
+    code_seen, out = hebe.json(*SMALL, "--members", "triton", "--case", f"{case}:case", "--out", str(file))
+    assert (code_seen, out["refused"]["code"]) == (exit_code, code), out
+    assert out["refused"]["not_written"] == str(file)
+    assert not file.exists()
+    if exit_code == 3:
+        assert 'member "triton"' in out["refused"]["what"]
+
+
 def test_a_member_that_nobody_knows_is_a_usage_error(hebe):
     code, out = hebe.json(*SMALL, "--members", "tpu")
     assert code == 2 and "tpu" in out["refused"]["what"]

@@ -125,6 +125,7 @@ int cublasLtMatrixLayoutCreate(void** out, int type, std::uint64_t rows, std::ui
                                std::int64_t leading) {
   Thing t{'m', type};
   t.rows = rows, t.columns = columns, t.leading = leading;
+  if (leading < static_cast<std::int64_t>(rows)) return 7; // columns would overlap
   return make("cublasLtMatrixLayoutCreate", out, t,
               " type " + std::to_string(type) + " " + std::to_string(rows) + " x " +
                   std::to_string(columns) + " leading " + std::to_string(leading));

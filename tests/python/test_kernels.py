@@ -67,6 +67,9 @@ def test_a_case_says_what_it_is(worker, name):
     ("rms_norm:case", {"eps": -1.0}, "eps: -1.0 is negative"),
     ("matmul:case", {"k": 0}, "k: 0 is not positive"),
     ("matmul:case", {"block_k": 8}, "block_k: 8 is not a power of two from 16 on"),
+    ("matmul:vector", {"n": 0}, "n: 0 is not positive"),
+    ("matmul:vector", {"block_n": 24}, "block_n: 24 is not a power of two from 1 on"),
+    ("matmul:vector", {"m": 65536}, "use matmul"),
     ("attention:case", {"size": 80}, "size: 80 is not a power of two from 16 on"),
     ("attention:case", {"length": 0}, "length: 0 is not positive"),
     ("cross_entropy:case", {"smoothing": 1.5}, "smoothing: 1.5 is not within 0 and 1"),
@@ -182,9 +185,10 @@ def test_rms_norm_gives_rows_of_unit_size(reference, random):
     np.testing.assert_allclose(made["y_ptr"], x * made["rstd_ptr"][:, None], rtol=1e-6)
 
 
-def test_matmul_by_sums_of_exact_products(reference, random):
+@pytest.mark.parametrize("name", ["matmul:case", "matmul:vector"])
+def test_matmul_by_sums_of_exact_products(reference, random, name):
     a, b = random.uniform(-1, 1, (3, 17)).astype("<f2"), random.uniform(-1, 1, (17, 5)).astype("<f2")
-    c = reference("matmul:case", {"m": 3, "n": 5, "k": 17}, a_ptr=a, b_ptr=b)["c_ptr"]
+    c = reference(name, {"m": 3, "n": 5, "k": 17}, a_ptr=a, b_ptr=b)["c_ptr"]
     for i, j in np.ndindex(3, 5):
         assert c[i, j] == pytest.approx(math.fsum(float(x) * float(y) for x, y in zip(a[i], b[:, j])), rel=1e-6)
 

@@ -93,7 +93,7 @@ protected:
   campaign::PreparedCase baseline_;
 };
 
-TEST_F(Bench, code_of_the_host_is_unavailable_until_something_meters_the_host) {
+TEST_F(Bench, code_of_the_host_is_none_of_the_boards) {
   auto bench = CandidateBench::make(device_, baseline_);
   ASSERT_TRUE(bench) << to_text(bench.error());
   TriedCandidate host;

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "matmul_launch.hpp"
+
 namespace hebe::tune {
 namespace {
 using testing::HasSubstr, testing::IsEmpty, testing::SizeIs;
@@ -24,39 +26,6 @@ void fail(const char* call, int status) {
 }
 std::string log() { return made<const char* (*)()>("made_log")(); }
 int live() { return made<int (*)()>("made_live")(); }
-
-Json buffer(const char* name, std::int64_t rows, std::int64_t columns, const char* role,
-            const std::string& dtype) {
-  const Json init = std::string(role) == "in"
-                        ? Json{{"kind", "uniform"}, {"low", -1}, {"high", 1}, {"seed", 1}}
-                        : Json();
-  return {{"name", name}, {"kind", "buffer"}, {"dtype", dtype}, {"shape", {rows, columns}},
-          {"role", role}, {"init", init}};
-}
-
-kernel::LaunchSpec launch(std::int64_t m, std::int64_t n, std::int64_t k,
-                          const std::string& dtype = "fp16") {
-  const Json json{{"schema", "hebe.launch/1"},
-                  {"name", "matmul"},
-                  {"parameters", {{"m", m}}},
-                  {"target", {{"backend", "cuda"}, {"arch", 90}, {"warp_size", 32}}},
-                  {"entry", "matmul_kernel"},
-                  {"grid", {8, 1, 1}},
-                  {"num_warps", 8},
-                  {"num_ctas", 1},
-                  {"shared_bytes", 4096},
-                  {"cooperative", false},
-                  {"pdl", false},
-                  {"global_scratch", {{"bytes", 0}, {"align", 1}}},
-                  {"profile_scratch", {{"bytes", 0}, {"align", 1}}},
-                  {"arguments",
-                   {buffer("a_ptr", m, k, "in", dtype), buffer("c_ptr", m, n, "out", dtype),
-                    buffer("b_ptr", k, n, "in", dtype)}},
-                  {"tolerance", {{"atol", 0}, {"rtol", 0}}},
-                  {"oracle", {{"kind", "none"}}},
-                  {"work", nullptr}};
-  return *kernel::LaunchSpec::from_json(json, "the test");
-}
 
 class CublasLtTest : public testing::Test {
 protected:
@@ -112,44 +81,79 @@ TEST_F(CublasLtTest, offers_the_librarys_choices_and_names_each_algorithm) {
   EXPECT_THAT(log(), HasSubstr("cublasLtMatmulAlgoGetHeuristic 8"));
 }
 
-TEST_F(CublasLtTest, a_prepared_candidate_computes_the_product_of_matrices_that_lie_row_by_row) {
-  for (const std::string dtype : {"fp16", "bf16"}) {
-    campaign::PreparedCase baseline;
-    baseline.compiled.launch = launch(2, 3, 4, dtype);
-    auto at = bench(dtype);
-    auto b = backend();
-    const auto offer = b.offer(shape, at);
-    ASSERT_TRUE(offer);
-    at.baseline = &baseline;
-    const auto prepared = b.prepare(offer->candidates.at(1), shape, at);
-    ASSERT_TRUE(prepared) << to_text(prepared.error());
-    EXPECT_EQ(prepared->version, "13.1.2");
-    EXPECT_EQ(prepared->artifact_sha256, *sha256_of_file(kMade));
-    const auto& compiled = std::get<DeviceCode>(prepared->code)->compiled;
-    EXPECT_EQ(compiled.artifacts.at("library"), *sha256_of_file(kMade));
-    EXPECT_EQ(compiled.launch.global_scratch.bytes, 32U << 20);
+TEST_F(CublasLtTest, a_prepared_candidate_is_bound_to_the_librarys_file_and_its_workspace) {
+  campaign::PreparedCase baseline;
+  baseline.compiled.launch = test::matmul_launch(2, 3, 4);
+  auto at = bench();
+  auto b = backend();
+  const auto offer = b.offer(shape, at);
+  ASSERT_TRUE(offer);
+  at.baseline = &baseline;
+  const auto prepared = b.prepare(offer->candidates.at(1), shape, at);
+  ASSERT_TRUE(prepared) << to_text(prepared.error());
+  EXPECT_EQ(prepared->version, "13.1.2");
+  EXPECT_EQ(prepared->artifact_sha256, *sha256_of_file(kMade));
+  const auto& compiled = std::get<DeviceCode>(prepared->code)->compiled;
+  EXPECT_EQ(compiled.artifacts.at("library"), *sha256_of_file(kMade));
+  EXPECT_EQ(compiled.launch.global_scratch.bytes, 32U << 20);
+  std::vector<std::byte> a(2 * 8), c(2 * 6), m(2 * 12);
+  const auto address = [](auto& v) { return reinterpret_cast<std::uint64_t>(v.data()); };
+  const auto operation =
+      compiled.library_call(std::vector<std::uint64_t>{address(a), address(c), address(m)}, 4096);
+  ASSERT_TRUE(operation) << to_text(operation.error());
+  ASSERT_TRUE((*operation)(reinterpret_cast<void*>(77)));
+  EXPECT_THAT(log(), HasSubstr("cublasLtMatmul workspace 33554432 at 4096 stream 77"));
+}
 
-    const auto type = *kernel::dtype_from(dtype);
-    std::vector<std::byte> a(2 * 8), c(2 * 6), m(2 * 12);
-    const auto put = [&](std::vector<std::byte>& to, auto value) {
-      for (std::size_t i = 0; i < to.size() / 2; ++i) kernel::store(value(i), type, &to[2 * i]);
-    };
-    put(a, [](std::size_t i) { return static_cast<double>(i) - 3; });
-    put(m, [](std::size_t i) { return static_cast<double>(i % 5) - 1; });
-    const auto address = [](auto& v) { return reinterpret_cast<std::uint64_t>(v.data()); };
-    const auto operation = // in the order of the launch: a, c, b
-        compiled.library_call(std::vector<std::uint64_t>{address(a), address(c), address(m)}, 4096);
-    ASSERT_TRUE(operation) << to_text(operation.error());
-    ASSERT_TRUE((*operation)(reinterpret_cast<void*>(77)));
-    EXPECT_THAT(log(), HasSubstr("cublasLtMatmul workspace 33554432 at 4096 stream 77"));
-    for (std::size_t row = 0; row < 2; ++row)
-      for (std::size_t column = 0; column < 3; ++column) {
-        double sum = 0;
-        for (std::size_t i = 0; i < 4; ++i)
-          sum += kernel::element(a, type, 4 * row + i) * kernel::element(m, type, 3 * i + column);
-        EXPECT_EQ(kernel::element(c, type, 3 * row + column), sum) << dtype << row << column;
-      }
-  }
+// What a wrong descriptor, or two operands that change places, would give: sizes that differ, two
+// that are equal, and a square, where nothing but the values tells.
+TEST_F(CublasLtTest, a_prepared_candidate_computes_the_product_of_matrices_that_lie_row_by_row) {
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
+  for (const auto& [m, n, k] : {Sizes{2, 3, 4}, {1, 5, 3}, {3, 3, 2}, {4, 2, 4}, {4, 4, 4}})
+    for (const std::string dtype : {"fp16", "bf16"}) {
+      campaign::PreparedCase baseline;
+      baseline.compiled.launch = test::matmul_launch(m, n, k, dtype);
+      auto at = bench(dtype);
+      auto b = backend();
+      const Shape sizes{"made", {{"m", m}, {"n", n}, {"k", k}}};
+      const auto offer = b.offer(sizes, at);
+      ASSERT_TRUE(offer);
+      at.baseline = &baseline;
+      const auto prepared = b.prepare(offer->candidates.at(0), sizes, at);
+      ASSERT_TRUE(prepared) << to_text(prepared.error());
+      const auto type = *kernel::dtype_from(dtype);
+      // Room behind each, so that a wrong layout gives wrong values and no crash.
+      const auto matrix = [&](std::int64_t rows, std::int64_t columns, auto value) {
+        constexpr std::size_t kBehind = 4096;
+        const auto elements = static_cast<std::size_t>(rows * columns);
+        std::vector<std::byte> out(2 * elements + kBehind);
+        for (std::size_t i = 0; i < elements; ++i) kernel::store(value(i), type, &out[2 * i]);
+        return out;
+      };
+      auto first = matrix(m, k, [](std::size_t i) { return static_cast<double>(i) - 3; });
+      auto second = matrix(k, n, [](std::size_t i) { return static_cast<double>(i % 5) - 1; });
+      auto result = matrix(m, n, [](std::size_t) { return -99.0; });
+      const auto address = [](auto& v) { return reinterpret_cast<std::uint64_t>(v.data()); };
+      const auto operation =
+          std::get<DeviceCode>(prepared->code)
+              ->compiled.library_call( // in the order of the launch: a, c, b
+                  std::vector<std::uint64_t>{address(first), address(result), address(second)}, 0);
+      ASSERT_TRUE(operation) << to_text(operation.error());
+      ASSERT_TRUE((*operation)(nullptr)) << m << n << k;
+      for (std::int64_t row = 0; row < m; ++row)
+        for (std::int64_t column = 0; column < n; ++column) {
+          const auto element = [&](auto& of, std::int64_t index) {
+            return kernel::element(of, type, static_cast<std::size_t>(index));
+          };
+          double sum = 0;
+          for (std::int64_t i = 0; i < k; ++i)
+            sum += element(first, k * row + i) * element(second, n * i + column);
+          EXPECT_EQ(element(result, n * row + column), sum)
+              << dtype << ' ' << m << 'x' << n << 'x' << k << " at " << row << ',' << column;
+        }
+    }
 }
 
 TEST_F(CublasLtTest, a_library_that_is_missing_is_unavailable_with_the_loaders_reason) {
@@ -284,7 +288,7 @@ TEST_F(CublasLtTest, it_takes_the_place_of_a_product_only_and_is_never_the_basel
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, RefusalCode::bad_spec);
   campaign::PreparedCase other;
-  other.compiled.launch = launch(2, 4, 3);
+  other.compiled.launch = test::matmul_launch(2, 4, 3);
   auto at = bench();
   at.baseline = &other;
   got = b.prepare(offer->candidates[0], shape, at);

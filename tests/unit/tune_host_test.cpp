@@ -1,7 +1,6 @@
 // Facts about host code: OpenBLAS's product on a made library, and RAPL counters on made trees and
 // made clocks.
 #include "gpu/sim_device.hpp"
-#include "meter/called_source.hpp"
 #include "tune/host_meter.hpp"
 #include "tune/openblas_backend.hpp"
 
@@ -11,56 +10,17 @@
 #include <gtest/gtest.h>
 
 #include "../data/support/made_tree.hpp"
+#include "made_package.hpp"
 
 namespace hebe::tune {
 namespace {
-using test::MadeTree;
+using test::MadePackage, test::MadeTree;
 using testing::HasSubstr, testing::IsEmpty, testing::SizeIs;
 
 constexpr const char* kMade = HEBE_MADE_OPENBLAS;
 void idle(int on) {
   reinterpret_cast<void (*)(int)>(::dlsym(::dlopen(kMade, RTLD_NOW), "made_idle"))(on);
 }
-
-// A package that draws 20 W, and 30 W more while it works; its counter updates every millisecond.
-struct MadePackage {
-  VirtualClock clock;
-  Nanos worked{0};
-  bool frozen = false;
-  std::int64_t fall_at = -1;
-  std::int64_t reads = 0;
-
-  std::vector<meter::Discovered> sources(const std::string& name = "powercap.intel-rapl.package-0",
-                                         const std::string& scope = "cpu-package") {
-    meter::SourceDescription d;
-    d.identity = {name, "energy_uj", scope, "uJ"};
-    d.quantity = meter::Quantity::energy_counter;
-    d.si_per_unit = 1e-6;
-    d.driver = "intel-rapl, Linux 6.1";
-    std::vector<meter::Discovered> out;
-    out.push_back({std::make_unique<meter::CalledSource>(
-                       d, clock,
-                       [this]() -> Result<std::int64_t> {
-                         if (frozen) return 4242;
-                         if (fall_at >= 0 && ++reads > fall_at) return 1;
-                         const auto ms = clock.now().time_since_epoch().count() / 1'000'000;
-                         return ms * 20'000 + worked.count() / 1'000'000 * 30'000;
-                       }),
-                   name,
-                   {}});
-    return out;
-  }
-  Status work(std::int64_t times) {
-    const Nanos one{2'000'000}; // 2 ms: 60 mJ beyond idle
-    clock.sleep_for(one * times);
-    worked += one * times;
-    return {};
-  }
-  Result<HostCost> measure(HostMeter& meter) {
-    return meter.measure([this](std::int64_t n) { return work(n); }, []() -> Status { return {}; },
-                         "placement.json");
-  }
-};
 
 TEST(HostMeter, an_operation_costs_what_it_draws_beyond_idle) {
   MadePackage package;
