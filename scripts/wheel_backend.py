@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -115,13 +116,14 @@ def build(folder: Path) -> Path:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         rows.append(f"{name},sha256={digest},{len(data)}\n")
     files[record] = ("".join(rows) + f"{record},,\n").encode()
+    folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{p['name']}-{p['version']}-{tag()}.whl"
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, FIXED_TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if name.endswith((".so", PROGRAM)) else 0o644) << 16
+            entry.external_attr = (stat.S_IFREG | (0o755 if name.endswith((".so", PROGRAM)) else 0o644)) << 16  # pip asks both
             wheel.writestr(entry, data)
     unfinished.replace(target)
     return target
