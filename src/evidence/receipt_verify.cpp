@@ -191,7 +191,7 @@ private:
       }
       place = (*found)->string();
     }
-    auto there = read_subject(check_.root, place, check_.check_study);
+    auto there = read_subject(check_.root, place, check_.checks);
     if (!there && !check_.subject.empty() && exit_code_of(there.error().code) == ExitCode::usage)
       return std::unexpected(there.error());
     if (!there)

@@ -393,3 +393,41 @@ def test_a_redacted_tune_verifies(hebe):
     assert code == 0, json.dumps(out)
     code, report = hebe.json("tune", "--verify", "")
     assert code == 0, report
+
+
+def test_a_receipt_over_a_tune_rests_on_its_runs_and_holds_while_they_do(mine):
+    key = str(mine.hebe.tmp / "key")
+    mine.hebe("receipt", "key", key)
+
+    def verify(file, *more):
+        code, out = mine.hebe.json("receipt", "verify", file, "--key", f"{key}.pub", *more)
+        return code, [(p["name"], p["code"]) for p in out["receipts"][0]["problems"]], out
+
+    code, out = mine.hebe.json("receipt", "sign", mine.id[:20], "--key", key)
+    assert code == 0, out
+    statement, receipt = out["statement"], out["receipt"]
+    says = statement["predicate"]
+    record = mine.record()
+    assert (says["kind"], says["provenance"], says["qualified"], says["board"]) == ("tune", "simulated", False, record["board"]["name"])
+    assert "each finalist's run from its samples" in says["claim"] and "nothing was measured" in says["claim"]
+    digests = {s["name"]: s["digest"]["sha256"] for s in statement["subject"]}
+    assert digests[f"tunes/{mine.id}.json"] == hashlib.sha256(mine.record_file.read_bytes()).hexdigest()
+    assert set(digests.values()) >= {r["seal"] for r in record["shapes"][0]["finalists"]["runs"]}
+    assert verify(receipt)[:2] == (0, [])
+    assert verify(receipt, "--subject", str(mine.record_file))[:2] == (0, [])
+    # The same by path; and a record that was changed, with everything made to fit, is not signed.
+    assert mine.hebe.json("receipt", "sign", str(mine.record_file), "--key", key, "--dry-run")[1]["statement"]["predicate"]["kind"] == "tune"
+    (run,) = mine.hebe.runs()[:1]
+    text = (run / "plan.json").read_bytes()
+    os.chmod(run / "plan.json", 0o644)
+    (run / "plan.json").write_bytes(text.replace(b'"pairs":6', b'"pairs":7'))
+    assert verify(receipt)[:2] == (5, [("subject", "digest_mismatch")])
+    (run / "plan.json").write_bytes(text)
+    mine.store(changed(record, (*CANDIDATE, "cost", "energy_nj", "value"), lambda v: v * 1.001))
+    code, out = mine.hebe.json("receipt", "sign", mine.id, "--key", key)
+    assert code == 5 and "the tune does not verify, so it is not signed" in out["refused"]["what"]
+    assert verify(receipt, "--subject", str(mine.record_file))[:2] == (5, [("subject digest", "digest_mismatch")])
+    mine.store(record)
+    shutil.rmtree(run)
+    code, out = mine.hebe.json("receipt", "sign", mine.id, "--key", key)
+    assert code == 2 and "cannot be verified here" in out["refused"]["what"]
