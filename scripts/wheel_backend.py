@@ -1,8 +1,10 @@
-"""Builds the wheel of the Python package, with nothing but the standard library. In: pyproject.toml, python/hebe, kernels/
-and the built libhebe.so and libhebe_dispatch.so; out: one py3-none-linux wheel, for every Python from 3.11 on.
+"""Builds the wheel of the Python package, with nothing but the standard library. In: pyproject.toml, python/hebe, kernels/,
+studies/, the built libhebe.so, libhebe_dispatch.so and the program; out: one py3-none-linux wheel, for every Python from 3.11 on.
 
 Invariant: equal sources and libraries give equal bytes: sorted names, one fixed time, fixed modes. It is pip's build
-backend as well (PEP 517), so that `pip install .` takes the same wheel. HEBE_WHEEL_LIBRARIES names the libraries' folder.
+backend as well (PEP 517), so that `pip install .` takes the same wheel. HEBE_WHEEL_LIBRARIES names the libraries' folder, HEBE_WHEEL_PROGRAM
+the program, if it is not the `hebe` beside them. A program that names this checkout's folder is refused: it would look
+for its cases there.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -21,6 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = ("libhebe.so", "libhebe_dispatch.so")
+PROGRAM = "bin/hebe"
 #: Earlier than any zip file's own epoch would allow is not possible; SOURCE_DATE_EPOCH is not asked, for the date says nothing.
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -29,14 +33,25 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def libraries() -> dict[str, bytes]:
-    """Their bytes without symbols for a debugger, by name."""
+def binaries() -> dict[str, bytes]:
+    """Libraries and program without symbols for a debugger, by their names in the package."""
     named = os.environ.get("HEBE_WHEEL_LIBRARIES")
     folders = [Path(named)] if named else [ROOT / "build" / preset for preset in ("portable", "release")]
     for folder in folders:
         if all((folder / name).is_file() for name in LIBRARIES):
-            return {name: stripped(folder / name) for name in LIBRARIES}
+            return {**{name: stripped(folder / name) for name in LIBRARIES}, PROGRAM: program(folder)}
     sys.exit(f"wheel: {' and '.join(LIBRARIES)} are not in {', '.join(map(str, folders))}; run scripts/build portable")
+
+
+def program(folder: Path) -> bytes:
+    named = os.environ.get("HEBE_WHEEL_PROGRAM")
+    file = Path(named) if named else folder / "hebe"
+    if not file.is_file():
+        sys.exit(f"wheel: the program {file} is not there; run scripts/build portable")
+    data = stripped(file)
+    if str(ROOT).encode() in data:
+        sys.exit(f"wheel: the program {file} names {ROOT}, which no other machine has; take that of scripts/build portable")
+    return data
 
 
 def stripped(file: Path) -> bytes:
@@ -44,6 +59,8 @@ def stripped(file: Path) -> bytes:
         return file.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / file.name
+        if file.read_bytes()[:4] != b"\x7fELF":
+            return file.read_bytes()
         subprocess.run(["strip", "--strip-unneeded", "-o", str(copy), str(file)], check=True)
         return copy.read_bytes()
 
@@ -78,10 +95,14 @@ def contents() -> dict[str, bytes]:
             files[f"hebe/{file.relative_to(ROOT / 'python' / 'hebe').as_posix()}"] = file.read_bytes()
     for file in sorted((ROOT / "kernels").glob("*.py")):
         files[f"hebe/kernels/{file.name}"] = file.read_bytes()
-    for name, data in libraries().items():
+    for file in sorted((ROOT / "studies").glob("*.toml")):
+        files[f"hebe/studies/{file.name}"] = file.read_bytes()
+    for name, data in binaries().items():
         files[f"hebe/{name}"] = data
     files[f"{info}/METADATA"] = metadata().encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: hebe\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()
+    scripts = "".join(f"{name} = {target}\n" for name, target in p["scripts"].items())
+    files[f"{info}/entry_points.txt"] = f"[console_scripts]\n{scripts}".encode()
     files[f"{info}/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     return files
 
@@ -95,13 +116,14 @@ def build(folder: Path) -> Path:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         rows.append(f"{name},sha256={digest},{len(data)}\n")
     files[record] = ("".join(rows) + f"{record},,\n").encode()
+    folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{p['name']}-{p['version']}-{tag()}.whl"
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, FIXED_TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if name.endswith(".so") else 0o644) << 16
+            entry.external_attr = (stat.S_IFREG | (0o755 if name.endswith((".so", PROGRAM)) else 0o644)) << 16  # pip asks both
             wheel.writestr(entry, data)
     unfinished.replace(target)
     return target

@@ -38,7 +38,7 @@ public:
   StudyVerification(const evidence::DataRoot& root, const evidence::SealedStudy& study)
       : root_(root), study_(study) {}
 
-  StudyReport parts() {
+  evidence::PartsReport parts() {
     auto& whole = part("study " + study_.id);
     whole.directory = study_.directory;
     whole.passed = {"name, schema and files"};
@@ -48,18 +48,13 @@ public:
     if (!study_.json.at("calibration").is_null()) calibration();
     analysis();
     dataset();
-    return {std::move(parts_), complete_};
+    return std::move(out_);
   }
 
 private:
-  evidence::VerifyReport& part(std::string what) {
-    parts_.push_back({std::move(what), {}});
-    return parts_.back().report;
-  }
-  // What is not here cannot be looked at, and then nothing can be said of the whole.
+  evidence::VerifyReport& part(std::string what) { return out_.part(std::move(what)); }
   void missing(evidence::VerifyReport& report, const std::string& what) {
-    report.not_checked.push_back(what + ": not in this data root");
-    complete_ = false;
+    out_.missing(report, what);
   }
   static void take(evidence::VerifyReport& into, Result<evidence::VerifyReport> report) {
     if (report)
@@ -125,7 +120,7 @@ private:
   void calibration() {
     const auto& run = study_.json.at("calibration");
     one_run("calibration", run);
-    auto& report = parts_.back().report;
+    auto& report = out_.parts.back().report;
     const auto of = evidence::place_of_run(root_, run.at("run_id"));
     std::optional<std::filesystem::path> control;
     for (const auto& row : study_.json.at("runs"))
@@ -214,15 +209,10 @@ private:
 
   const evidence::DataRoot& root_;
   const evidence::SealedStudy& study_;
-  std::deque<StudyPart> parts_; ///< each stays where it is
-  bool complete_ = true;
+  evidence::PartsReport out_;
 };
 
 } // namespace
-
-bool StudyReport::valid() const {
-  return std::ranges::all_of(parts, [](const StudyPart& p) { return p.report.valid(); });
-}
 
 Result<FinishedStudy> finish_study(const evidence::DataRoot& root, const FrozenCampaign& campaign,
                                    const std::string& analysis_id) {
@@ -252,8 +242,8 @@ Result<FinishedStudy> finish_study(const evidence::DataRoot& root, const FrozenC
   return out;
 }
 
-Result<StudyReport> verify_study(const evidence::DataRoot& root,
-                                 const evidence::SealedStudy& study) {
+Result<evidence::PartsReport> verify_study(const evidence::DataRoot& root,
+                                           const evidence::SealedStudy& study) {
   try {
     return StudyVerification(root, study).parts();
   } catch (const Json::exception& e) {

@@ -7,8 +7,6 @@
 #include "evidence/sealed_study.hpp"
 #include "evidence/verify.hpp"
 
-#include <deque>
-
 namespace hebe::campaign {
 
 struct FinishedStudy {
@@ -21,20 +19,10 @@ struct FinishedStudy {
                                                  const FrozenCampaign& campaign,
                                                  const std::string& analysis_id);
 
-/// What a verification looked at, and what it found.
-struct StudyPart {
-  std::string what; ///< "run …", "analysis …", "qualification …"
-  evidence::VerifyReport report;
-};
-struct StudyReport {
-  std::deque<StudyPart> parts;
-  bool complete = true; ///< false: something that the study is made of is not in the data root
-  [[nodiscard]] bool valid() const;
-};
 /// Everything again: qualification and its rewrites, campaign, each run from its samples, the
 /// calibration, the aggregate analysis from the runs, the dataset's rows. Parts that are not in the
 /// data root are named as not checked, and without them the study is not verified.
-[[nodiscard]] Result<StudyReport> verify_study(const evidence::DataRoot& root,
-                                               const evidence::SealedStudy& study);
+[[nodiscard]] Result<evidence::PartsReport> verify_study(const evidence::DataRoot& root,
+                                                         const evidence::SealedStudy& study);
 
 } // namespace hebe::campaign

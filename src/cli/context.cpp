@@ -53,7 +53,9 @@ fs::path Context::home() const {
        folder.has_relative_path(); folder = folder.parent_path())
     for (const auto& candidate : {folder, folder / "share/hebe"})
       if (has_it(candidate)) return candidate;
-  return kSourceDir;
+  if (const fs::path built = kSourceDir; !built.empty()) return built;
+  return fs::read_symlink("/proc/self/exe", ec)
+      .parent_path(); // portable: what is not there is told
 }
 
 fs::path Context::scratch() const {

@@ -1,8 +1,9 @@
 // hebe profile: what profiles say, merged, compared, and held against the machine of now.
-#include "cli/context.hpp"
+#include "cli/parts_report.hpp"
 #include "tune/profile_diff.hpp"
 #include "tune/profile_expiry.hpp"
 #include "tune/profile_merge.hpp"
+#include "tune/tune_verification.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -158,8 +159,21 @@ int expire(const Context& c, const Options& o, const tune::Profile& profile) {
   return static_cast<int>(expired->rows.empty() ? ExitCode::done : ExitCode::claim_fails);
 }
 
+int verify(const Context& c, const std::string& file) {
+  const auto report = tune::verify_profile(evidence::DataRoot(c.data_root), file);
+  if (!report) return c.refused(report.error());
+  if (c.json)
+    c.print_json({{"profile", file},
+                  {"valid", report->valid()},
+                  {"complete", report->complete},
+                  {"parts", parts_json(*report)}});
+  else
+    print_parts(c, *report);
+  return exit_of(*report);
+}
+
 int run(const Context& c, const Options& o) {
-  const bool one = o.action == "expire", two = o.action == "diff";
+  const bool one = o.action == "expire" || o.action == "verify", two = o.action == "diff";
   if ((one && o.files.size() != 1) || (two && o.files.size() != 2))
     return c.refused({RefusalCode::bad_argument,
                       fmt::format("{} takes {}, not {}", o.action,
@@ -167,6 +181,7 @@ int run(const Context& c, const Options& o) {
                       {},
                       "see `hebe profile --help`",
                       {}});
+  if (o.action == "verify") return verify(c, o.files.front());
   const auto profiles = read_all(o);
   if (!profiles) return c.refused(profiles.error());
   if (o.action == "show") return show(c, *profiles);
@@ -177,14 +192,15 @@ int run(const Context& c, const Options& o) {
 } // namespace
 
 Command profile_command() {
-  return {"profile", "Show, merge, compare or expire profiles of chosen implementations",
+  return {"profile", "Show, merge, compare, expire or verify profiles of chosen implementations",
           [](CLI::App& app, Context& c) {
             auto o = std::make_shared<Options>();
             app.add_option("action", o->action,
-                           "show, merge, diff (exit 1: they differ) or expire "
-                           "(exit 1: a row no longer holds)")
+                           "show, merge, diff (exit 1: they differ), expire "
+                           "(exit 1: a row no longer holds) or verify (every row against its tune "
+                           "and the tune's sealed runs; exit 5: it is not what they give)")
                 ->required()
-                ->check(CLI::IsMember({"show", "merge", "diff", "expire"}));
+                ->check(CLI::IsMember({"show", "merge", "diff", "expire", "verify"}));
             app.add_option("file", o->files, "profiles (hebe.profile/1)")->required();
             app.add_option("-o,--output", o->output, "merge, expire: write the profile there");
             app.add_option("--board", o->board,

@@ -1,10 +1,11 @@
-// hebe receipt: key makes a key, sign seals a run, study or file with it, verify looks whether a
-// receipt holds.
+// hebe receipt: key makes a key, sign seals a run, study, tune or file with it, verify looks
+// whether a receipt holds.
 #include "evidence/receipt.hpp"
 #include "campaign/finished_study.hpp"
 #include "cli/context.hpp"
 #include "core/key_file.hpp"
 #include "core/new_file.hpp"
+#include "tune/tune_verification.hpp"
 
 #include <fmt/format.h>
 
@@ -17,18 +18,29 @@ struct Options {
   std::optional<int> valid_days;
 };
 
-// Every part of a study in one report; each line says of which part it is.
-Result<evidence::VerifyReport> whole_study(const evidence::DataRoot& root,
-                                           const evidence::SealedStudy& study) {
-  HEBE_TRY(const auto whole, campaign::verify_study(root, study));
+// Every part of a whole in one report; each line says of which part it is.
+evidence::VerifyReport flat(const evidence::PartsReport& whole, const fs::path& directory) {
   evidence::VerifyReport out;
-  out.directory = study.directory;
+  out.directory = directory;
   for (const auto& [what, report] : whole.parts) {
     for (const auto& text : report.passed) out.passed.push_back(what + ": " + text);
     for (const auto& text : report.not_checked) out.not_checked.push_back(what + ": " + text);
     out.problems.insert(out.problems.end(), report.problems.begin(), report.problems.end());
   }
   return out;
+}
+
+evidence::SubjectChecks checks() {
+  return {[](const evidence::DataRoot& root,
+             const evidence::SealedStudy& study) -> Result<evidence::VerifyReport> {
+            HEBE_TRY(const auto whole, campaign::verify_study(root, study));
+            return flat(whole, study.directory);
+          },
+          [](const evidence::DataRoot& root,
+             const evidence::StoredRecord& record) -> Result<evidence::VerifyReport> {
+            HEBE_TRY(const auto tune, tune::verify_tune(root, record));
+            return flat(tune.report, record.file);
+          }};
 }
 
 int key(const Context& c, const Options& o) {
@@ -53,7 +65,7 @@ int sign(const Context& c, const Options& o) {
   const evidence::DataRoot root(c.data_root);
   const auto key = read_signing_key(o.key);
   if (!key) return c.refused(key.error());
-  const auto subject = evidence::read_subject(root, o.subject, whole_study);
+  const auto subject = evidence::read_subject(root, o.subject, checks());
   if (!subject) return c.refused(subject.error());
   const RealClock clock;
   const auto statement = evidence::receipt_statement(*subject, clock, o.valid_days);
@@ -115,8 +127,8 @@ int verify(const Context& c, const Options& o) {
   const auto lines = evidence::receipt_lines(*file);
   if (!lines) return c.refused(lines.error());
   const RealClock clock;
-  const evidence::StudyCheck check_study = whole_study;
-  const evidence::ReceiptCheck check{root, *key, clock, check_study, o.subject};
+  const auto subject_checks = checks();
+  const evidence::ReceiptCheck check{root, *key, clock, subject_checks, o.subject};
   bool valid = true;
   Json list = Json::array();
   for (std::size_t i = 0; i < lines->size(); ++i) {
@@ -144,7 +156,7 @@ int verify(const Context& c, const Options& o) {
 Command receipt_command() {
   return {
       "receipt",
-      "Sign runs, studies and files (DSSE, in-toto, Ed25519), and verify what was signed",
+      "Sign runs, studies, tunes and files (DSSE, in-toto, Ed25519), and verify what was signed",
       [](CLI::App& app, Context& c) {
         auto o = std::make_shared<Options>();
         auto action = std::make_shared<std::function<int()>>();
@@ -159,7 +171,7 @@ Command receipt_command() {
             ->add_option("file", o->file, "a file that is not there yet")
             ->required();
         auto* signing = add("sign", "Verify a subject, then sign what it says", sign);
-        signing->add_option("subject", o->subject, "a run or study (id or directory), or a file")
+        signing->add_option("subject", o->subject, "a run, study or tune (id or place), or a file")
             ->required();
         signing->add_option("--key", o->key, "the private key's file")->required();
         signing->add_option("--valid-days", o->valid_days,

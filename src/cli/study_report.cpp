@@ -2,6 +2,7 @@
 
 #include "campaign/finished_study.hpp"
 #include "cli/campaign_request.hpp"
+#include "cli/parts_report.hpp"
 
 #include <fmt/format.h>
 
@@ -90,40 +91,18 @@ int verify_study(const Context& c, const std::string& name) {
   if (!sealed) return c.refused(sealed.error());
   const auto parts = campaign::verify_study(root, *sealed);
   if (!parts) return c.refused(parts.error());
-  const bool valid = parts->valid();
-  Json rows = Json::array();
-  for (const auto& [what, report] : parts->parts) {
-    if (c.json) {
-      Json problems = Json::array();
-      for (const auto& p : report.problems) problems.push_back(refusal_json(p));
-      rows.push_back({{"what", what},
-                      {"valid", report.valid()},
-                      {"passed", report.passed},
-                      {"not_checked", report.not_checked},
-                      {"problems", problems}});
-      continue;
-    }
-    c.print(what);
-    for (const auto& text : report.passed) c.print("  ok           " + text);
-    for (const auto& text : report.not_checked) c.print("  not checked  " + text);
-    for (const auto& p : report.problems)
-      c.print(fmt::format("  BAD          {}: {}", p.where, p.what));
+  if (!c.json) {
+    print_parts(c, *parts);
+    return exit_of(*parts);
   }
-  if (c.json)
-    c.print_json({{"study", sealed->id},
-                  {"directory", sealed->directory.string()},
-                  {"valid", valid},
-                  {"complete", parts->complete},
-                  {"study_qualified",
-                   valid && parts->complete ? sealed->json.at("study_qualified") : Json(nullptr)},
-                  {"parts", rows}});
-  else
-    c.print(!valid            ? "NOT what was sealed"
-            : parts->complete ? "verified"
-                              : "incomplete: what is not here was not checked, and nothing is "
-                                "said of the whole");
-  if (!valid) return static_cast<int>(ExitCode::bad_data);
-  return static_cast<int>(parts->complete ? ExitCode::done : ExitCode::inconclusive);
+  const bool whole = parts->valid() && parts->complete;
+  c.print_json({{"study", sealed->id},
+                {"directory", sealed->directory.string()},
+                {"valid", parts->valid()},
+                {"complete", parts->complete},
+                {"study_qualified", whole ? sealed->json.at("study_qualified") : Json(nullptr)},
+                {"parts", parts_json(*parts)}});
+  return exit_of(*parts);
 }
 
 } // namespace hebe::cli

@@ -18,7 +18,7 @@ namespace {
 struct Options {
   std::string spec;
   std::vector<std::string> shapes;
-  std::optional<std::string> tier;
+  std::optional<std::string> verify, tier;
   std::optional<int> pairs;
   std::optional<double> window, warm_up;
   std::optional<std::uint64_t> seed;
@@ -83,6 +83,7 @@ int refused(const Context& c, Refusal r) {
 }
 
 int run(const Context& c, const Options& o) {
+  if (o.verify) return verify_tune(c, *o.verify);
   const auto request = request_from(c, o);
   if (!request) return refused(c, request.error());
   ProgressBar bar(c.quiet);
@@ -111,6 +112,9 @@ Command tune_command() {
                            "simulated GPU)")
                 ->check(CLI::NonNegativeNumber);
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the sealed runs");
+            app.add_option("--verify", o->verify,
+                           "look at a stored tune again, from its readings and samples on: part of "
+                           "its id, its file, or \"\" for the newest");
             return [o, &c] { return run(c, *o); };
           }};
 }

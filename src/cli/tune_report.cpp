@@ -1,5 +1,8 @@
 #include "cli/tune_report.hpp"
 
+#include "cli/parts_report.hpp"
+#include "tune/tune_verification.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -141,6 +144,23 @@ int report_tune(const Context& c, const tune::TuneOutcome& o) {
     c.print("record:  " + o.record_file.string());
   }
   return static_cast<int>(o.first_void() ? ExitCode::unfit_environment : ExitCode::done);
+}
+
+int verify_tune(const Context& c, const std::string& name) {
+  const evidence::DataRoot root(c.data_root);
+  const auto record = tune::find_tune(root, name);
+  if (!record) return c.refused(record.error());
+  const auto report = tune::verify_tune_and_profile(root, *record);
+  if (!report) return c.refused(report.error());
+  if (c.json)
+    c.print_json({{"tune", record->id},
+                  {"record", record->file.string()},
+                  {"valid", report->valid()},
+                  {"complete", report->complete},
+                  {"parts", parts_json(*report)}});
+  else
+    print_parts(c, *report);
+  return exit_of(*report);
 }
 
 } // namespace hebe::cli

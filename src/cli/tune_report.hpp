@@ -10,4 +10,6 @@ void tell_tune_preview(const Context& c, const Json& preview);
 /// Exit code: unfit_environment where a shape was voided.
 [[nodiscard]] int report_tune(const Context& c, const tune::TuneOutcome& outcome);
 
+[[nodiscard]] int verify_tune(const Context& c, const std::string& name);
+
 } // namespace hebe::cli

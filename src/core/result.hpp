@@ -76,7 +76,9 @@ enum class ExitCode : int {
   X(analysis_mismatch, bad_data, "the analysis does not follow from the stored samples")           \
   X(half_written, bad_data, "a directory was never sealed: the process that wrote it died")        \
   X(interrupted, interrupted, "interrupted by the user")                                           \
-  X(internal, bug, "a bug in Hebe")
+  X(internal, bug, "a bug in Hebe")                                                                \
+  X(wrong_key, bad_data, "a receipt is signed by another key than the one that was given")         \
+  X(receipt_expired, bad_data, "a receipt was valid until a time that has passed")
 
 enum class RefusalCode {
 #define X(name, exit, meaning) name,

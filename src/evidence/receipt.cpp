@@ -50,6 +50,9 @@ std::string claim_of(const std::string& kind, const Json& provenance) {
   if (kind == "study")
     text = "Hebe verified this study when the receipt was signed: every digest and schema, each "
            "run computed again from its samples, and the study's analysis from the runs.";
+  if (kind == "tune")
+    text = "Hebe verified this tune when the receipt was signed: digest and schema, every cost "
+           "computed again from its readings, and each finalist's run from its samples.";
   if (provenance == "simulated") text += " Simulated: nothing was measured.";
   if (provenance == "estimated") text += " Estimated: no meter saw this.";
   return text;

@@ -49,7 +49,7 @@ struct ReceiptCheck {
   const DataRoot& root;
   const PublicKey& key;
   const Clock& clock;
-  const StudyCheck& check_study;
+  const SubjectChecks& checks;
   std::string subject; ///< where it lies; empty: looked for in the data root
 };
 

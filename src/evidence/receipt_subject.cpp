@@ -4,6 +4,7 @@
 #include "core/provenance.hpp"
 #include "core/sha256.hpp"
 #include "evidence/analysis_store.hpp"
+#include "evidence/sealed_run.hpp"
 #include "evidence/stored_run.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 64ULL << 20;
 constexpr std::string_view kDatasetPrefix = "dataset_sha256_";
+constexpr std::string_view kTuneSchema = "hebe.tune/1", kTunes = "tunes";
 
 Json nothing_said() {
   return {{"provenance", nullptr},
@@ -64,7 +66,7 @@ DataRoot root_of_study(const DataRoot& given, const fs::path& directory) {
 }
 
 Result<ReceiptSubject> read_study(const DataRoot& given, const SealedStudy& study,
-                                  const StudyCheck& check) {
+                                  const SubjectChecks& checks) {
   const auto root = root_of_study(given, study.directory);
   ReceiptSubject out{"study", study.directory, {}, nothing_said(), {}, {}, {}};
   HEBE_TRY(const auto digest, sha256_of_file(study.directory / "study.json"));
@@ -78,7 +80,7 @@ Result<ReceiptSubject> read_study(const DataRoot& given, const SealedStudy& stud
   const auto dataset = study.json.at("dataset").get<std::string>();
   out.digests.push_back({analysis, digest_in(analysis, kAnalysisPrefix)});
   out.digests.push_back({dataset, digest_in(dataset, kDatasetPrefix)});
-  HEBE_TRY(auto report, check(root, study));
+  HEBE_TRY(auto report, checks.study(root, study));
   out.problems = std::move(report.problems);
   out.not_checked = std::move(report.not_checked);
   out.says["provenance"] = study.json.at("provenance");
@@ -92,6 +94,41 @@ Result<ReceiptSubject> read_study(const DataRoot& given, const SealedStudy& stud
     out.missing.push_back(analysis);
   }
   return out;
+}
+
+// A tune's own name is its place below the data root, wherever it lies now.
+Result<ReceiptSubject> read_tune(const DataRoot& given, const fs::path& file,
+                                 const SubjectChecks& checks) {
+  const auto folder = fs::absolute(file).lexically_normal().parent_path();
+  const auto root = folder.filename() == kTunes ? DataRoot(folder.parent_path()) : given;
+  HEBE_TRY(const auto tune, load_record(file, kTuneSchema));
+  ReceiptSubject out{"tune", file, {}, nothing_said(), {}, {}, {}};
+  HEBE_TRY(const auto digest, sha256_of_file(file));
+  out.digests = {{std::string(kTunes) + "/" + tune.id + ".json", digest}};
+  bool qualified = true;
+  for (const auto& shape : tune.json.at("shapes")) {
+    qualified = qualified && shape.at("voided").is_null();
+    if (shape.at("finalists").is_null()) continue;
+    for (const auto& run : shape.at("finalists").at("runs")) {
+      const auto seal = run.at("seal").get<std::string>();
+      const auto place = root.find_run(seal.substr(0, kSealDigitsInName));
+      if (!place) out.missing.push_back("run with seal " + seal);
+      out.digests.push_back({"run " + seal.substr(0, kSealDigitsInName), seal});
+      qualified = qualified && run.at("qualified").get<bool>();
+    }
+  }
+  HEBE_TRY(auto report, checks.tune(root, tune));
+  out.problems = std::move(report.problems);
+  out.not_checked = std::move(report.not_checked);
+  out.says["provenance"] = tune.json.at("provenance");
+  out.says["qualified"] = qualified;
+  out.says["board"] = tune.json.at("board").at("name");
+  out.says["driver"] = tune.json.at("driver");
+  return out;
+}
+
+bool is_tune(const Json& json) {
+  return json.is_object() && json.value("schema", Json()) == kTuneSchema;
 }
 
 // The weakest of every member "provenance": one estimated row makes no measured profile.
@@ -120,7 +157,8 @@ Json says_of_file(const Json& json) {
   return says;
 }
 
-Result<ReceiptSubject> read_plain(const DataRoot& root, const fs::path& file) {
+Result<ReceiptSubject> read_plain(const DataRoot& root, const fs::path& file,
+                                  const SubjectChecks& checks) {
   HEBE_TRY(const auto bytes, read_record(file, kMostBytes));
   ReceiptSubject out{"file", file, {}, nothing_said(), {}, {}, {}};
   const auto inside =
@@ -128,6 +166,7 @@ Result<ReceiptSubject> read_plain(const DataRoot& root, const fs::path& file) {
   const bool is_inside = !inside.empty() && *inside.begin() != "..";
   out.digests = {{is_inside ? inside.generic_string() : file.filename().string(), bytes.sha256}};
   if (const auto json = parse_json(bytes.bytes, file.string())) {
+    if (is_tune(*json)) return read_tune(root, file, checks);
     out.says = says_of_file(*json);
     if (json->is_object() && json->value("schema", Json()) == "hebe.profile/1")
       out.kind = "profile";
@@ -135,48 +174,56 @@ Result<ReceiptSubject> read_plain(const DataRoot& root, const fs::path& file) {
   return out;
 }
 
-Result<ReceiptSubject> read_path(const DataRoot& root, fs::path path, const StudyCheck& check) {
+Result<ReceiptSubject> read_path(const DataRoot& root, fs::path path, const SubjectChecks& checks) {
   std::error_code ec;
   path = fs::absolute(path).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   if (!fs::exists(path, ec))
     return refuse(RefusalCode::not_found, "there is no such subject",
-                  "give a run, a study or a file", path.string());
-  if (!fs::is_directory(path, ec)) return read_plain(root, path);
+                  "give a run, a study, a tune or a file", path.string());
+  if (!fs::is_directory(path, ec)) return read_plain(root, path, checks);
   if (fs::exists(path / "study.json", ec)) {
     HEBE_TRY(const auto study, load_study(root, path.string()));
-    return read_study(root, study, check);
+    return read_study(root, study, checks);
   }
   HEBE_TRY(const auto run, root.find_run(path.string()));
   if (fs::exists(run / "manifest.json", ec) && fs::exists(run / "windows.jsonl", ec))
     return read_run(run);
   return refuse(RefusalCode::bad_argument, "this directory is neither a run nor a study",
-                "give a run, a study or a file", path.string());
+                "give a run, a study, a tune or a file", path.string());
 }
 
 } // namespace
 
 Result<ReceiptSubject> read_subject(const DataRoot& root, const std::string& name,
-                                    const StudyCheck& check) {
+                                    const SubjectChecks& checks) {
   std::error_code ec;
   if (name.empty())
     return refuse(RefusalCode::bad_argument, "the subject has an empty name",
-                  "give a run, a study or a file");
+                  "give a run, a study, a tune or a file");
   if (name.find('/') != std::string::npos || fs::exists(name, ec))
-    return read_path(root, name, check);
+    return read_path(root, name, checks);
   const auto run = root.find_run(name);
   const auto study = load_study(root, name);
-  const bool no_run = !run && run.error().code == RefusalCode::not_found;
-  const bool no_study = !study && study.error().code == RefusalCode::not_found;
-  if (no_run && no_study)
-    return refuse(RefusalCode::not_found, "no run and no study is named \"" + name + "\"",
+  const auto tune = find_record(root.path() / kTunes, kTuneSchema, name, "hebe tune SPEC");
+  const auto is_there = [](const auto& found) {
+    return found || found.error().code != RefusalCode::not_found;
+  };
+  const int fitting = is_there(run) + is_there(study) + is_there(tune);
+  if (fitting == 0)
+    return refuse(RefusalCode::not_found, "no run, no study and no tune is named \"" + name + "\"",
                   "give a path, or part of an id", root.path().string());
-  if (!no_run && !no_study)
-    return refuse(RefusalCode::bad_argument, "\"" + name + "\" fits a run and a study",
+  if (fitting > 1)
+    return refuse(RefusalCode::bad_argument,
+                  "\"" + name + "\" fits more than one of a run, a study and a tune",
                   "give more of the id");
-  if (no_run) {
+  if (is_there(study)) {
     if (!study) return std::unexpected(study.error());
-    return read_study(root, *study, check);
+    return read_study(root, *study, checks);
+  }
+  if (is_there(tune)) {
+    if (!tune) return std::unexpected(tune.error());
+    return read_tune(root, tune->file, checks);
   }
   if (!run) return std::unexpected(run.error());
   return read_run(*run);

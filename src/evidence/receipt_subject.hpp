@@ -1,8 +1,10 @@
-// What a receipt is about, as it lies there now. In: a run, a study or a file; out: its digests,
-// and what it says of itself. Invariant: provenance, verdict and the rest are read from what has
-// verified, never from what somebody says of it; of several provenances the weakest counts.
+// What a receipt is about, as it lies there now. In: a run, a study, a tune or a file; out: its
+// digests, and what it says of itself. Invariant: provenance, verdict and the rest are read from
+// what has verified, never from what somebody says of it; of several provenances the weakest
+// counts.
 #pragma once
 
+#include "evidence/content_record.hpp"
 #include "evidence/sealed_study.hpp"
 #include "evidence/verify.hpp"
 
@@ -16,7 +18,7 @@ struct NamedDigest {
 };
 
 struct ReceiptSubject {
-  std::string kind; ///< run, study, profile, file
+  std::string kind; ///< run, study, tune, profile, file
   std::filesystem::path place;
   std::vector<NamedDigest> digests; ///< the subject itself, then what it is made of
   /// provenance, qualified (a study's study_qualified), verdict, board, driver; null: it does not
@@ -27,12 +29,17 @@ struct ReceiptSubject {
   std::vector<std::string> not_checked; ///< what it is said to follow from, and is not here
 };
 
-/// All of a study, part by part: the caller brings it, for it needs rooms that build on this one.
-using StudyCheck = std::function<Result<VerifyReport>(const DataRoot&, const SealedStudy&)>;
+/// All of a study or tune, part by part: the caller brings it, for it needs rooms that build on
+/// this one.
+struct SubjectChecks {
+  std::function<Result<VerifyReport>(const DataRoot&, const SealedStudy&)> study;
+  std::function<Result<VerifyReport>(const DataRoot&, const StoredRecord&)> tune;
+};
 
-/// By path, or by a unique part of a run's or study's id. Refuses what cannot be read at all.
+/// By path, or by a unique part of a run's, study's or tune's id. Refuses what cannot be read at
+/// all.
 [[nodiscard]] Result<ReceiptSubject> read_subject(const DataRoot& root, const std::string& name,
-                                                  const StudyCheck& check_study);
+                                                  const SubjectChecks& checks);
 /// Where the subject of that kind and name (its first digest's) lies in the data root, if it does.
 /// unsafe_path where the name leads out of it.
 [[nodiscard]] Result<std::optional<std::filesystem::path>>

@@ -80,7 +80,7 @@ private:
       payload_ = envelope->payload;
       return true;
     case SignatureFinding::by_other_keys:
-      problem("wrong key", RefusalCode::digest_mismatch, other_keys(*envelope),
+      problem("wrong key", RefusalCode::wrong_key, other_keys(*envelope),
               "give the public half of the key that it was signed with");
       return false;
     case SignatureFinding::does_not_fit:
@@ -166,7 +166,7 @@ private:
       report_.not_checked.push_back(
           fmt::format("when it was signed: {} lies ahead of this machine's clock ({})", made, now));
     if (ends && now_us >= *end_us)
-      return problem("expired", RefusalCode::analysis_mismatch,
+      return problem("expired", RefusalCode::receipt_expired,
                      fmt::format("it was valid until {}, now it is {}", end, now),
                      "ask for a new receipt: `hebe receipt sign`");
     report_.passed.push_back(ends ? fmt::format("expiry: valid until {}, now it is {}", end, now)
@@ -191,7 +191,7 @@ private:
       }
       place = (*found)->string();
     }
-    auto there = read_subject(check_.root, place, check_.check_study);
+    auto there = read_subject(check_.root, place, check_.checks);
     if (!there && !check_.subject.empty() && exit_code_of(there.error().code) == ExitCode::usage)
       return std::unexpected(there.error());
     if (!there)

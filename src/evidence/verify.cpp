@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -217,6 +218,7 @@ private:
     report_.passed.push_back("analysis: recomputed from the samples, verdict " +
                              stored.at("verdict").get<std::string>());
     report_.analysis = stored;
+    report_.recomputed = analysis;
     HEBE_CHECK(calibration(plan));
     HEBE_CHECK(response(acquisition));
     HEBE_CHECK(qualification(plan));
@@ -345,6 +347,20 @@ Result<VerifyReport> verified(const fs::path& directory, VerifyReport (Verificat
 }
 
 } // namespace
+
+bool PartsReport::valid() const {
+  return std::ranges::all_of(parts, [](const VerifiedPart& p) { return p.report.valid(); });
+}
+
+VerifyReport& PartsReport::part(std::string what) {
+  parts.push_back({std::move(what), {}});
+  return parts.back().report;
+}
+
+void PartsReport::missing(VerifyReport& report, const std::string& what) {
+  report.not_checked.push_back(what + ": not in this data root");
+  complete = false;
+}
 
 Result<VerifyReport> verify_run(const fs::path& directory) {
   return verified(directory, &Verification::run);

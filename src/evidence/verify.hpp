@@ -5,6 +5,9 @@
 
 #include "core/json.hpp"
 #include "evidence/data_root.hpp"
+#include "measure/analysis.hpp"
+
+#include <deque>
 
 namespace hebe::evidence {
 
@@ -13,9 +16,24 @@ struct VerifyReport {
   std::string seal;
   std::vector<std::string> passed;
   std::vector<Refusal> problems;
-  std::vector<std::string> not_checked; ///< and why
-  Json analysis;                        ///< as stored, once it has verified
+  std::vector<std::string> not_checked;          ///< and why
+  Json analysis;                                 ///< as stored, once it has verified
+  std::optional<measure::Analysis> recomputed{}; ///< of a run: that, from its samples
   [[nodiscard]] bool valid() const { return problems.empty(); }
+};
+
+/// Of something that is made of other records: what each of them was found to be.
+struct VerifiedPart {
+  std::string what; ///< "run …", "analysis …", "qualification …"
+  VerifyReport report;
+};
+struct PartsReport {
+  std::deque<VerifiedPart> parts; ///< each stays where it is
+  bool complete = true;           ///< false: something that it is made of is not in the data root
+  [[nodiscard]] bool valid() const;
+  VerifyReport& part(std::string what);
+  /// Not here, so that nothing can be said of the whole.
+  void missing(VerifyReport& report, const std::string& what);
 };
 
 /// Refuses only when there is nothing to verify (not_found, half_written, unreadable directory).

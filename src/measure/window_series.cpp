@@ -22,6 +22,14 @@ constexpr double kReserve = 1.02;      // a board that speeds up must not make w
 
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
 
+EdgeCounts counts_of(const meter::Boundary& begin, const meter::Boundary& end) {
+  // A value belongs to the moment it was read.
+  const auto at = [](const meter::Boundary& b) { return b.before + (b.after - b.before) / 2; };
+  return {begin.energy_mj ? std::optional(*begin.energy_mj) : std::nullopt,
+          end.energy_mj ? std::optional(*end.energy_mj) : std::nullopt,
+          to_seconds(at(end) - at(begin))};
+}
+
 } // namespace
 
 std::optional<double> batch_error(std::span<const double> values, double memory) {
@@ -175,6 +183,7 @@ Result<IdleStretch> WindowSeries::idle(Seconds length) {
   HEBE_TRY(const auto power, mean_power(begin_ns, end_ns, *estimate.mean_power));
   IdleStretch out{power.first, power.second, to_seconds(Nanos(end_ns - begin_ns)), {}};
   if (end.sm_clock_mhz) out.sm_clock_mhz = *end.sm_clock_mhz;
+  out.counts = counts_of(begin, end);
   return out;
 }
 
@@ -240,6 +249,7 @@ Result<SeriesWindow> WindowSeries::window(const SteadyLoad& load, Seconds length
     out.duration = to_seconds(Nanos(r.end_ns - r.begin_ns));
     out.launches = r.launches();
     out.attempts = tried;
+    out.counts = counts_of(r.begin, r.end);
     out.spent = to_seconds(device_.clock().now() - from);
     return out;
   }

@@ -18,6 +18,13 @@ struct SteadyLoad {
   Seconds replay_time{0};
 };
 
+/// The board's cumulative counter as it was read at a window's edges, for whoever looks again: the
+/// power of the samples is held against it by the gates. Absent: it could not be read.
+struct EdgeCounts {
+  std::optional<std::int64_t> begin_mj, end_mj;
+  Seconds between{0}; ///< from the one read to the other
+};
+
 /// What one window gave. The error of the mean power is that of the means of batches of samples
 /// that are longer than the meter's memory, as wide as a t interval of so few of them is.
 struct SeriesWindow {
@@ -27,6 +34,7 @@ struct SeriesWindow {
   std::int64_t launches = 0;
   Seconds spent{0}; ///< device time with pre-roll, waiting and every attempt
   int attempts = 1;
+  EdgeCounts counts{};
 };
 
 /// The board with its context open and nothing to do.
@@ -34,6 +42,7 @@ struct IdleStretch {
   Watts power, power_error;
   Seconds duration{0};
   std::optional<std::int64_t> sm_clock_mhz; ///< at its end
+  EdgeCounts counts{};
 };
 
 class WindowSeries {

@@ -87,6 +87,7 @@ private:
         references.push_back(window);
         out_.references += window.duration;
       }
+      out_.taken.emplace_back(i, window);
       seen.emplace_back(i, std::move(window));
     }
     const auto noise = noise_of(references);

@@ -28,7 +28,9 @@ struct Contender {
 };
 
 struct SearchOutcome {
-  std::vector<Contender> contenders;    ///< as they were given
+  std::vector<Contender> contenders; ///< as they were given
+  std::vector<std::pair<std::size_t, measure::SeriesWindow>>
+      taken;                            ///< every window with its contender, in order
   std::optional<std::size_t> best;      ///< none: no candidate is within the latency bound
   std::optional<std::size_t> runner_up; ///< the best that is neither `best` nor the baseline
   std::size_t fastest = 0;              ///< of all that were measured

@@ -75,19 +75,11 @@ private:
   }
 
   Status measure_all(CandidateBench& bench, measure::WindowSeries& series) {
-    std::vector<measure::IdleStretch> idles(1);
-    HEBE_TRY(idles[0], idle(series));
-    HEBE_TRY(out_.idle, idle_power(idles, series.loaded_clock_mhz()));
-    SearchSettings settings;
-    settings.method = spec_.method;
-    settings.window = spec_.window;
-    settings.longest_window = spec_.longest_window;
-    settings.floor = spec_.protocol.margins.energy_percent / 100;
-    settings.seed = seed_;
-    settings.objective = spec_.objective;
-    settings.latency_bound = spec_.latency_bound;
     std::size_t done = 0;
-    const auto window = [&](std::size_t i, Seconds length) -> Result<measure::SeriesWindow> {
+    ReadingSource source;
+    source.loaded_clock_mhz = series.loaded_clock_mhz();
+    source.idle = [&] { return idle(series); };
+    source.window = [&](std::size_t i, Seconds length) -> Result<measure::SeriesWindow> {
       auto seen = series.window(bench.load(i), length);
       report(++done, length);
       if (seen) return seen;
@@ -97,16 +89,11 @@ private:
                            out_.meter.name, out_.meter.status);
       return std::unexpected(std::move(r));
     };
-    const auto price = [&](std::span<const CandidateWindow> windows) {
-      return cost_of(windows, terms());
-    };
-    HEBE_TRY(out_.outcome, search(out_.candidate.size(), 0, settings, window, price));
-    // Again, as the board is now: leakage follows temperature.
-    HEBE_TRY(idles.emplace_back(), idle(series));
-    HEBE_TRY(out_.idle, idle_power(idles, series.loaded_clock_mhz()));
-    for (auto& c : out_.outcome.contenders) {
-      HEBE_TRY(c.cost, cost_of(c.windows, terms()));
-    }
+    HEBE_TRY(auto found, search_readings(source, out_.candidate.size(), spec_, out_.meter, seed_,
+                                         not_written_));
+    found.candidate = std::move(out_.candidate);
+    found.hosts = std::move(out_.hosts);
+    out_ = std::move(found);
     return {};
   }
 
@@ -130,8 +117,6 @@ private:
                                Seconds(left * (length.value() + kAround)),
                                {}});
   }
-
-  CostTerms terms() const { return {out_.idle, out_.meter, spec_.objective, not_written_}; }
 
   PreparedShape& shape_;
   const TuneSpec& spec_;
@@ -163,6 +148,35 @@ Result<MeterIdentity> search_meter(const evidence::DataRoot& root,
   return refuse(RefusalCode::meter_not_qualified,
                 "the board's qualification says nothing of " + name,
                 "qualify it again with `hebe probe-meter`", stored->file.string());
+}
+
+Result<SearchedShape> search_readings(const ReadingSource& source, std::size_t contenders,
+                                      const TuneSpec& spec, const MeterIdentity& meter,
+                                      std::uint64_t seed, const std::string& not_written) {
+  SearchedShape out;
+  out.meter = meter;
+  out.loaded_clock_mhz = source.loaded_clock_mhz;
+  HEBE_TRY(out.idles.emplace_back(), source.idle());
+  HEBE_TRY(out.idle, idle_power(out.idles, out.loaded_clock_mhz));
+  SearchSettings settings;
+  settings.method = spec.method;
+  settings.window = spec.window;
+  settings.longest_window = spec.longest_window;
+  settings.floor = spec.protocol.margins.energy_percent / 100;
+  settings.seed = seed;
+  settings.objective = spec.objective;
+  settings.latency_bound = spec.latency_bound;
+  const auto price = [&](std::span<const CandidateWindow> windows) {
+    return cost_of(windows, {out.idle, meter, spec.objective, not_written});
+  };
+  HEBE_TRY(out.outcome, search(contenders, 0, settings, source.window, price));
+  // Again, as the board is now: leakage follows temperature.
+  HEBE_TRY(out.idles.emplace_back(), source.idle());
+  HEBE_TRY(out.idle, idle_power(out.idles, out.loaded_clock_mhz));
+  for (auto& c : out.outcome.contenders) {
+    HEBE_TRY(c.cost, price(c.windows));
+  }
+  return out;
 }
 
 Result<SearchedShape> search_shape(PreparedShape& shape, const TuneSpec& spec,

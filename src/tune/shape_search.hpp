@@ -12,10 +12,26 @@ namespace hebe::tune {
 struct SearchedShape {
   SearchOutcome outcome;              ///< of those that are ready
   std::vector<std::size_t> candidate; ///< contender to its place in the shape's candidates
-  IdlePower idle;
+  IdlePower idle;                     ///< by all of `idles`
   MeterIdentity meter;
   std::vector<HostContender> hosts; ///< host code, by the host's meter; none of the contenders
+  std::vector<measure::IdleStretch> idles; ///< before the first window, and after the last
+  std::optional<std::int64_t> loaded_clock_mhz;
 };
+
+/// Where a search's readings come from: a board, or the record of one.
+struct ReadingSource {
+  std::function<Result<measure::IdleStretch>()> idle; ///< asked before the search, and after it
+  MeasureWindow window;
+  std::optional<std::int64_t> loaded_clock_mhz;
+};
+
+/// The search itself, a pure function of its readings; `candidate` is left to the caller.
+/// The first contender is the baseline.
+[[nodiscard]] Result<SearchedShape> search_readings(const ReadingSource& source,
+                                                    std::size_t contenders, const TuneSpec& spec,
+                                                    const MeterIdentity& meter, std::uint64_t seed,
+                                                    const std::string& not_written);
 
 struct SearchPlace {
   const evidence::DataRoot& root;

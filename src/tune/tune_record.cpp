@@ -52,6 +52,7 @@ Json candidate_json(const TriedCandidate& tried, const Contender* contender, boo
            {"configuration", tried.candidate.configuration},
            {"artifact_sha256", nullptr},
            {"library", nullptr},
+           {"triton", nullptr},
            {"state", state_of(tried, contender, voided)},
            {"why", tried.why ? refusal_json(*tried.why) : Json()},
            {"rung", nullptr},
@@ -62,6 +63,7 @@ Json candidate_json(const TriedCandidate& tried, const Contender* contender, boo
   if (tried.prepared) {
     if (tried.prepared->artifact_sha256) out["artifact_sha256"] = *tried.prepared->artifact_sha256;
     if (tried.prepared->version) out["library"] = *tried.prepared->version;
+    if (tried.prepared->triton) out["triton"] = *tried.prepared->triton;
   }
   if (!told) return out;
   out["rung"] = contender->rung;
@@ -101,6 +103,29 @@ Json run_json(const PairedRun& r) {
           {"latency", effect_json(r.job.analysis.latency)}};
 }
 
+template <class T> Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// What the costs follow from, as it was read.
+Json readings_json(const SearchedShape& s) {
+  Json idles = Json::array(), windows = Json::array();
+  for (const auto& i : s.idles)
+    idles.push_back({i.power.value(), i.power_error.value(), i.duration.value(),
+                     or_null(i.sm_clock_mhz), or_null(i.counts.begin_mj), or_null(i.counts.end_mj),
+                     i.counts.between.value()});
+  for (const auto& [contender, w] : s.outcome.taken)
+    windows.push_back({s.candidate[contender], w.power.value(), w.power_error.value(),
+                       w.latency.value(), w.latency_error.value(), w.duration.value(), w.launches,
+                       w.spent.value(), w.attempts, or_null(w.counts.begin_mj),
+                       or_null(w.counts.end_mj), w.counts.between.value()});
+  return {{"loaded_clock_mhz", or_null(s.loaded_clock_mhz)},
+          {"idle_columns", kIdleColumns},
+          {"idle", idles},
+          {"window_columns", kWindowColumns},
+          {"windows", windows}};
+}
+
 Json search_json(const SearchedShape& s) {
   const auto& o = s.outcome;
   Json out{{"idle", idle_json(s.idle)},
@@ -111,7 +136,8 @@ Json search_json(const SearchedShape& s) {
            {"references_s", o.references.value()},
            {"spent_s", o.spent.value()},
            {"exhaustive_measured_s", o.exhaustive.value()},
-           {"measured_of_exhaustive_ratio", nullptr}};
+           {"measured_of_exhaustive_ratio", nullptr},
+           {"readings", readings_json(s)}};
   if (o.exhaustive > Seconds(0)) out["measured_of_exhaustive_ratio"] = o.measured / o.exhaustive;
   return out;
 }
@@ -128,7 +154,22 @@ Json choice_json(const Confirmed& c) {
           {"runs", runs}};
 }
 
-Result<Json> shape_json(const TunedShape& shape, const TuneSpec& spec) {
+Result<Amount> time_of(const CandidateCost& c) {
+  const double half = kNormal95 * c.latency_error_ns;
+  if (std::llround(c.latency_ns) < 1)
+    return refuse(RefusalCode::gate_failed,
+                  fmt::format("an operation takes {:.3g} ns, which rounds to 0 ns", c.latency_ns),
+                  "count many of them as one operation");
+  return Amount{std::llround(c.latency_ns), c.latency_ns - half, c.latency_ns + half};
+}
+
+Implementation implementation_of(const TriedCandidate& tried) {
+  return {tried.candidate.name, tried.candidate.configuration, tried.prepared->artifact_sha256};
+}
+
+} // namespace
+
+Result<Json> shape_record(const TunedShape& shape, const TuneSpec& spec) {
   const auto& prepared = shape.prepared;
   const bool voided = shape.voided.has_value();
   HEBE_TRY(const auto bucket, bucket_of(prepared.spec->shape.sizes, spec.bucketed));
@@ -158,30 +199,15 @@ Result<Json> shape_json(const TunedShape& shape, const TuneSpec& spec) {
               {"voided", voided ? refusal_json(*shape.voided) : Json()},
               {"candidates", candidates},
               {"search", voided ? Json() : search_json(*shape.searched)},
-              {"finalists", voided ? Json() : choice_json(*shape.confirmed)}};
+              {"finalists", voided || !shape.confirmed ? Json() : choice_json(*shape.confirmed)}};
 }
-
-Result<Amount> time_of(const CandidateCost& c) {
-  const double half = kNormal95 * c.latency_error_ns;
-  if (std::llround(c.latency_ns) < 1)
-    return refuse(RefusalCode::gate_failed,
-                  fmt::format("an operation takes {:.3g} ns, which rounds to 0 ns", c.latency_ns),
-                  "count many of them as one operation");
-  return Amount{std::llround(c.latency_ns), c.latency_ns - half, c.latency_ns + half};
-}
-
-Implementation implementation_of(const TriedCandidate& tried) {
-  return {tried.candidate.name, tried.candidate.configuration, tried.prepared->artifact_sha256};
-}
-
-} // namespace
 
 Result<Json> record_of(const std::vector<TunedShape>& shapes, const TuneSpec& spec,
                        const TunePlace& place) {
   Json list = Json::array();
   Json meter = nullptr;
   for (const auto& shape : shapes) {
-    HEBE_TRY(auto one, shape_json(shape, spec));
+    HEBE_TRY(auto one, shape_record(shape, spec));
     list.push_back(std::move(one));
     if (shape.searched && meter.is_null()) meter = meter_json(shape.searched->meter);
   }

@@ -1,5 +1,6 @@
 #include "tune/tune_spec.hpp"
 
+#include "core/schema.hpp"
 #include "qualify/spec.hpp"
 
 #include <fmt/format.h>
@@ -326,6 +327,17 @@ Json sizes_json(const Shape& shape) {
   Json out = Json::object();
   for (const auto& s : shape.sizes) out[s.name] = s.size;
   return out;
+}
+
+Result<TuneSpec> stored_tune_spec(const Json& json, const std::string& where) {
+  HEBE_CHECK(check_schema(json, "hebe.tune.spec/1", where));
+  const campaign::CaseResolver unresolved = [](const std::string& name,
+                                               const fs::path&) -> Result<kernel::CaseRequest> {
+    kernel::CaseRequest request;
+    request.file = name;
+    return request;
+  };
+  return Reader(json, unresolved, where).read();
 }
 
 Result<TuneSpec> read_tune_spec(const fs::path& file, const campaign::CaseResolver& resolve) {

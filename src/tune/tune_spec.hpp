@@ -73,6 +73,9 @@ struct TuneSpec {
 
 [[nodiscard]] Result<TuneSpec> read_tune_spec(const std::filesystem::path& file,
                                               const campaign::CaseResolver& resolve);
+/// As a record keeps it. No case is looked for: what ran is in the sealed runs. `where` is named in
+/// refusals: bad_schema, bad_spec.
+[[nodiscard]] Result<TuneSpec> stored_tune_spec(const Json& json, const std::string& where);
 /// The sizes as an object, for constraints.
 [[nodiscard]] Json sizes_json(const Shape& shape);
 

@@ -161,22 +161,28 @@ def test_everything_that_can_be_wrong_has_its_name(copy):
     def says(**more):
         return receipt(lambda s: s["predicate"].update(more))
 
-    for made, name, words in [
-        (receipt(payload_type="application/json"), "payload type", "application/json"),
-        (says(expires="2020-01-01T00:00:00Z"), "expired", "valid until 2020-01-01T00:00:00Z, now it is"),
-        (says(schema="hebe.receipt/2"), "predicate", "hebe.receipt/2"),
-        (says(verdict="higher"), "verdict", "higher"),
-        (says(qualified=True), "qualified", "true"),
-        (says(provenance="measured"), "downgraded provenance", 'says "measured", its subject "simulated"'),
+    for made, name, refusal, words in [
+        (receipt(payload_type="application/json"), "payload type", "bad_schema", "application/json"),
+        (says(expires="2020-01-01T00:00:00Z"), "expired", "receipt_expired", "valid until 2020-01-01T00:00:00Z, now it is"),
+        (says(schema="hebe.receipt/2"), "predicate", "bad_schema", "hebe.receipt/2"),
+        (says(verdict="higher"), "verdict", "analysis_mismatch", "higher"),
+        (says(qualified=True), "qualified", "analysis_mismatch", "true"),
+        (says(provenance="measured"), "downgraded provenance", "analysis_mismatch", 'says "measured", its subject "simulated"'),
     ]:
         code, out = verify(copy, made)
         assert code == 5 and names(out) == [[name]], (name, out)
-        assert words in out["receipts"][0]["problems"][0]["what"]
+        (problem,) = out["receipts"][0]["problems"]
+        assert words in problem["what"] and (problem["code"], problem["exit"]) == (refusal, 5)
     other = str(copy.tmp / "other")
     copy("receipt", "key", other)
     code, out = verify(copy, file, key=f"{other}.pub")
-    what = out["receipts"][0]["problems"][0]["what"]
-    assert code == 5 and names(out) == [["wrong key"]] and id_of(f"{other}.pub") in what and signed["key"] in what
+    (problem,) = out["receipts"][0]["problems"]
+    assert code == 5 and names(out) == [["wrong key"]] and problem["code"] == "wrong_key"
+    assert id_of(f"{other}.pub") in problem["what"] and signed["key"] in problem["what"]
+    line = written(copy, Envelope.from_dict(envelope_in(file)))
+    line.write_bytes(line.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
+    code, out = verify(copy, line)
+    assert code == 5 and names(out) == [["signature"]] and out["receipts"][0]["problems"][0]["code"] == "digest_mismatch"
 
 
 def test_a_changed_subject_is_named_and_is_not_signed(copy):

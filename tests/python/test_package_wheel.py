@@ -23,11 +23,20 @@ import hebe.case, hebe.worker
 """
 
 
+#: In the program's place: a portable build is not part of the tests.
+PROGRAM = """#!/bin/sh
+echo "program: $@"; echo "HOME_=$HEBE_HOME"
+"""
+
+
 def build(folder: Path) -> Path:
     from hebe.library import file_of
     folder.mkdir()
+    program = folder.parent / f"program-{folder.name}"
+    program.write_text(PROGRAM)
     done = subprocess.run([str(ROOT / "scripts" / "wheel"), "release", str(folder)], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, "HEBE_WHEEL_LIBRARIES": str(file_of("libhebe.so").parent)})
+                          env={**os.environ, "HEBE_WHEEL_LIBRARIES": str(file_of("libhebe.so").parent),
+                               "HEBE_WHEEL_PROGRAM": str(program)})
     assert done.returncode == 0, done.stderr
     (wheel,) = folder.iterdir()
     return wheel
@@ -47,6 +56,8 @@ def test_it_holds_the_package_its_types_its_libraries_and_nothing_of_this_machin
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
         assert {"hebe/__init__.py", "hebe/py.typed", "hebe/libhebe.so", "hebe/libhebe_dispatch.so", "hebe/worker/__main__.py",
+                "hebe/bin/hebe", "hebe/__main__.py", "hebe/studies/tune-matmul.toml", "hebe/kernels/vector_add.py",
+                "hebe-0.1.0.dist-info/entry_points.txt",
                 "hebe-0.1.0.dist-info/METADATA", "hebe-0.1.0.dist-info/RECORD"} <= set(names)
         assert not [name for name in names if "__pycache__" in name or name.startswith("/")]
         assert not [name for name in names if str(ROOT).encode() in opened.read(name)]
@@ -65,6 +76,35 @@ def test_it_installs_without_a_network_and_measures_on_the_simulated_gpu(wheel, 
                           env={**clean, "HEBE_DATA_ROOT": str(tmp_path / "root"),
                                "LD_LIBRARY_PATH": arrow_folder()})
     assert done.returncode == 0 and done.stdout.strip().endswith("J (simulated)"), done.stderr
+
+
+def test_the_installed_hebe_is_the_program_of_the_wheel(wheel, tmp_path):
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True, timeout=120)
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "HEBE", "PIP"))}
+    subprocess.run([str(venv / "bin" / "python"), "-m", "pip", "install", "-q", "--no-index", "--no-deps",
+                    "--disable-pip-version-check", str(wheel)], check=True, env=clean, timeout=120)
+    (package,) = venv.glob("lib/python3*/site-packages/hebe")
+    for command in ([str(venv / "bin" / "hebe")], [str(venv / "bin" / "python"), "-m", "hebe"]):
+        without = subprocess.run([*command, "--version"], capture_output=True, text=True, cwd=tmp_path, env=clean, timeout=60)
+        assert without.returncode == 3 and "pip install pyarrow" in without.stderr
+    made = package.parent / "pyarrow"
+    made.mkdir()
+    (made / "__init__.py").write_text("")
+    (made / "libarrow.so.1").write_text("")
+    for command in ([str(venv / "bin" / "hebe")], [str(venv / "bin" / "python"), "-m", "hebe"]):
+        done = subprocess.run([*command, "probe-meter", "--json"], capture_output=True, text=True, cwd=tmp_path, env=clean, timeout=60)
+        assert done.stdout.splitlines() == ["program: probe-meter --json", f"HOME_={package}"], done.stderr
+
+
+def test_a_program_that_would_look_for_its_cases_in_this_checkout_is_refused(tmp_path):
+    from hebe.library import file_of
+    program = tmp_path / "hebe"
+    program.write_text(f"#!/bin/sh\ncd {ROOT}\n")
+    for file, words in ((program, "which no other machine has"), (tmp_path / "none", "is not there")):
+        done = subprocess.run([str(ROOT / "scripts" / "wheel"), "release", str(tmp_path / "out")], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "HEBE_WHEEL_LIBRARIES": str(file_of("libhebe.so").parent), "HEBE_WHEEL_PROGRAM": str(file)})
+        assert done.returncode == 1 and words in done.stderr and not list((tmp_path / "out").glob("*.whl"))
 
 
 def arrow_folder() -> str:

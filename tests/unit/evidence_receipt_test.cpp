@@ -39,9 +39,9 @@ protected:
   PublicKey half = key.public_key();
   VirtualClock clock;
   VerifyReport of_study;
-  StudyCheck check_study = [this](const DataRoot&, const SealedStudy&) {
-    return Result<VerifyReport>(of_study);
-  };
+  SubjectChecks checks{
+      [this](const DataRoot&, const SealedStudy&) { return Result<VerifyReport>(of_study); },
+      [](const DataRoot&, const StoredRecord&) { return Result<VerifyReport>(VerifyReport{}); }};
   std::string run; ///< its id
 
   void SetUp() override {
@@ -49,7 +49,7 @@ protected:
     run = seal_run(root, parts(), kWhen).value().run_id;
   }
   ReceiptSubject subject(const std::string& name) {
-    return read_subject(root, name, check_study).value();
+    return read_subject(root, name, checks).value();
   }
   Json statement(std::optional<int> valid_days = {}) {
     return receipt_statement(subject(run), clock, valid_days).value();
@@ -62,7 +62,7 @@ protected:
     return signed_line(s);
   }
   ReceiptReport verified(const std::string& line, const std::string& where_subject = {}) {
-    return verify_receipt({root, half, clock, check_study, where_subject}, line, "r:1").value();
+    return verify_receipt({root, half, clock, checks, where_subject}, line, "r:1").value();
   }
   static std::vector<std::string> names(const ReceiptReport& r) {
     std::vector<std::string> out;
@@ -136,6 +136,7 @@ TEST_F(ReceiptTest, another_key_is_named_with_both_ids) {
   const auto other = SigningKey::made().value();
   const auto report = verified(signed_receipt(statement(), other).value());
   EXPECT_THAT(names(report), ElementsAre("wrong key"));
+  EXPECT_EQ(report.problems[0].refusal.code, RefusalCode::wrong_key);
   EXPECT_THAT(report.problems[0].refusal.what, HasSubstr(half.id()));
   EXPECT_THAT(report.problems[0].refusal.what, HasSubstr(other.public_key().id()));
   EXPECT_TRUE(report.statement.is_null()); // nothing of it is believed
@@ -191,6 +192,7 @@ TEST_F(ReceiptTest, expires_at_the_second_that_it_names) {
   jump_to(end);
   const auto report = verified(line);
   ASSERT_THAT(names(report), ElementsAre("expired"));
+  EXPECT_EQ(report.problems[0].refusal.code, RefusalCode::receipt_expired);
   EXPECT_THAT(report.problems[0].refusal.what, HasSubstr("until 2026-10-21T14:15:23Z"));
   jump_to(end + 1'000'000);
   EXPECT_THAT(verified(line).problems[0].refusal.what, HasSubstr("now it is 2026-10-21T14:15:24Z"));
@@ -236,7 +238,7 @@ TEST_F(ReceiptTest, of_what_is_not_here_says_that_it_was_not_checked) {
   EXPECT_THAT(names(report), ElementsAre());
   EXPECT_THAT(report.not_checked, ElementsAre(HasSubstr("is not in this data root")));
   EXPECT_THAT(names(verified(line, moved.string())), ElementsAre());
-  const auto none = verify_receipt({root, half, clock, check_study, "/none/here"}, line, "r");
+  const auto none = verify_receipt({root, half, clock, checks, "/none/here"}, line, "r");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, RefusalCode::not_found);
 }

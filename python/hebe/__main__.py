@@ -1,0 +1,5 @@
+"""`python -m hebe` is `hebe`."""
+
+from .program import main
+
+main()
