@@ -183,7 +183,21 @@ Status SimDevice::enqueue_timed(Seconds each, Watts drawn, std::uint32_t launche
   work.energy_scale = drawn.value() / (m.bandwidth * m.joules_per_byte);
   if (host > Seconds(0)) clock().sleep_for(to_nanos(host));
   board_.enqueue(work, launches);
+  await_room(launches);
   return {};
+}
+
+// A driver's queue is bounded, by launches and not by what they take: a full one makes the host
+// wait, with the GPU busy.
+void SimDevice::await_room(std::uint32_t launches) {
+  constexpr std::uint64_t kRoom = 1024;
+  queued_.emplace_back(board_.idle_from(), std::min<std::uint64_t>(launches, kRoom));
+  queued_launches_ += queued_.back().second;
+  while (!queued_.empty() && (queued_.front().first <= clock().now() || queued_launches_ > kRoom)) {
+    if (queued_launches_ > kRoom) clock().sleep_until(queued_.front().first);
+    queued_launches_ -= queued_.front().second;
+    queued_.pop_front();
+  }
 }
 
 Status enqueue_timed_work(void* stream, Seconds each, Watts drawn, std::uint32_t launches,

@@ -7,6 +7,7 @@
 #include "gpu/device.hpp"
 #include "gpu/sim_board.hpp"
 
+#include <deque>
 #include <map>
 
 namespace hebe::gpu {
@@ -43,8 +44,11 @@ public:
 
 private:
   [[nodiscard]] Result<std::span<std::byte>> memory(DevicePointer pointer, std::size_t size);
+  void await_room(std::uint32_t launches);
   SimBoard& board_;
   DeviceInfo info_;
+  std::deque<std::pair<Instant, std::uint64_t>> queued_; ///< external launches: done when, how many
+  std::uint64_t queued_launches_ = 0;
   std::map<DevicePointer, std::vector<std::byte>> allocations_;
   DevicePointer next_ = 0x7000'0000'0000;
 };

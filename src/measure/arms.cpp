@@ -78,7 +78,10 @@ Result<Arms> prepare_external_arms(gpu::Device& device, const std::array<Externa
                return device.external(external[a].work, calls);
              });
            }));
-  for (std::size_t a = 0; a < 2; ++a) arms.launches_per_replay[a] *= external[a].launches_per_call;
+  for (std::size_t a = 0; a < 2; ++a) {
+    arms.launches_per_call[a] = external[a].launches_per_call;
+    arms.launches_per_replay[a] *= external[a].launches_per_call;
+  }
   arms.external = true;
   return arms;
 }

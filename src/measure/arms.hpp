@@ -16,6 +16,15 @@ struct Arms {
   /// Each replay is enqueued call by call by somebody else's code, which may be too slow to keep
   /// the GPU busy.
   bool external = false;
+  std::array<std::uint32_t, 2> launches_per_call{1, 1}; ///< of external work
+
+  /// Device time of one call of external work, by arm.
+  [[nodiscard]] std::array<Seconds, 2> call_times() const {
+    std::array<Seconds, 2> out{};
+    for (std::size_t a = 0; a < 2; ++a)
+      out[a] = replay_time[a] * launches_per_call[a] / launches_per_replay[a];
+    return out;
+  }
 };
 
 /// One kernel's graph, sized.

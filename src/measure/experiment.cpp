@@ -34,7 +34,7 @@ public:
     remember_board();
     sampler_.start();
     HEBE_TRY(stream_, ReplayStream::make(device_, {arms_.graphs[0].get(), arms_.graphs[1].get()}));
-    if (arms_.external) stream_->refuse_starvation(meter_.board().uuid);
+    if (arms_.external) stream_->refuse_starvation(meter_.board().uuid, arms_.call_times());
     HEBE_CHECK(warm_up());
     fix_windows();
     HEBE_CHECK(all_pairs());

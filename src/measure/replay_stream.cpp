@@ -43,16 +43,22 @@ Result<Completion> ReplayStream::complete() {
   return c;
 }
 
-Result<bool> ReplayStream::running_dry() {
+Result<bool> ReplayStream::running_dry(Seconds one_call) {
+  constexpr double kLonger = 1.5; // than a call: clocks and noise
+  constexpr Seconds kSeen{50e-6}; // until the end of one is seen
   if (queue_.size() < 3) return false;
-  return device_->reached(*queue_[queue_.size() - 2].done);
+  HEBE_TRY(const bool last_is_left, device_->reached(*queue_[queue_.size() - 2].done));
+  if (!last_is_left) return false;
+  device_->clock().sleep_for(to_nanos(one_call * kLonger + kSeen));
+  return device_->reached(*queue_.back().done);
 }
 
 // Work that the host enqueues slower than the GPU runs it has gaps in every replay: they are part
 // of its typical time, so that no gate on idleness sees them.
 Status ReplayStream::look_for_starvation() {
   if (!starving_) return {};
-  HEBE_TRY(const bool dry, running_dry());
+  const auto arm = static_cast<std::size_t>(queue_.back().arm);
+  HEBE_TRY(const bool dry, running_dry(one_call_[arm]));
   starved_ = dry ? starved_ + 1 : 0;
   if (starved_ < kMostStarved) return {};
   return refuse(RefusalCode::gate_failed,

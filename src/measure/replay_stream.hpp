@@ -53,12 +53,18 @@ public:
                                            Seconds max_idle);
   /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.
   [[nodiscard]] Result<TimedReplays> time_replays(int arm, int next_arm, std::int64_t replays);
-  /// Whether the device has come to the end of what is queued, but for the last replay: it then
-  /// waits for the host. Asked before complete(), with the queue full.
-  [[nodiscard]] Result<bool> running_dry();
+  /// Whether the device has come to the end of what is queued: it then waits for the host. Asked
+  /// before complete(), with the queue full, as soon as the last replay is enqueued. `one_call` is
+  /// the device time of one of its calls: that a replay alone is left says nothing, as the driver's
+  /// queue is bounded by launches and may hold less than one; that no call is left does.
+  [[nodiscard]] Result<bool> running_dry(Seconds one_call);
   /// For work that somebody else's code enqueues: where the host is slower than the GPU for many
-  /// replays in a row, replay_for and time_replays refuse (gate_failed). `board` is named in it.
-  void refuse_starvation(std::string board) { starving_ = std::move(board); }
+  /// replays in a row, replay_for and time_replays refuse (gate_failed). `board` is named in it;
+  /// `one_call` by arm.
+  void refuse_starvation(std::string board, std::array<Seconds, 2> one_call) {
+    starving_ = std::move(board);
+    one_call_ = one_call;
+  }
   /// Waits for all; the GPU idles afterwards.
   [[nodiscard]] Status drain();
 
@@ -77,7 +83,8 @@ private:
 
   [[nodiscard]] Status look_for_starvation();
   std::optional<std::string> starving_; ///< the board, where it is looked for
-  int starved_ = 0;                     ///< replays in a row
+  std::array<Seconds, 2> one_call_{};
+  int starved_ = 0; ///< replays in a row
 };
 
 } // namespace hebe::measure

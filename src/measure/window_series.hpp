@@ -11,7 +11,7 @@
 
 namespace hebe::measure {
 
-/// One graph, and how long a replay of it takes.
+/// One graph, and how long a replay of it took when it was sized.
 struct SteadyLoad {
   gpu::Graph* graph = nullptr;
   std::uint32_t launches_per_replay = 0;
@@ -63,7 +63,8 @@ public:
   [[nodiscard]] const std::optional<std::int64_t>& loaded_clock_mhz() const { return clock_mhz_; }
 
 private:
-  [[nodiscard]] Result<Window> attempt(const SteadyLoad& load, Seconds length);
+  [[nodiscard]] Result<Window> attempt(const SteadyLoad& sized, Seconds length);
+  [[nodiscard]] static Result<SteadyLoad> as_it_runs(ReplayStream& stream, SteadyLoad load);
   [[nodiscard]] Status await_samples(ReplayStream* stream, const SteadyLoad* load,
                                      std::int64_t until_ns);
   [[nodiscard]] Status still_fit();

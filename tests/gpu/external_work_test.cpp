@@ -74,7 +74,7 @@ TEST_F(ExternalWorkTest, it_runs_on_the_callers_stream_and_fills_a_replay) {
       measure::ReplayStream::make(**device, {arms->graphs[0].get(), arms->graphs[1].get()});
   ASSERT_TRUE(replays);
   while (!replays->full()) ASSERT_TRUE(replays->enqueue(0));
-  EXPECT_FALSE(replays->running_dry().value());
+  EXPECT_FALSE(replays->running_dry(arms->call_times()[0]).value());
   ASSERT_TRUE(replays->drain());
 }
 
