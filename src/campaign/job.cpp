@@ -93,7 +93,8 @@ Result<JobOutcome> run_leased(const evidence::DataRoot& root, const JobRequest& 
                                     {},
                                     request.redact,
                                     std::move(qualification),
-                                    std::move(response)};
+                                    std::move(response),
+                                    request.own_processes};
   HEBE_TRY(auto parts,
            measure_job(plan, plan_id, prepared, machine, lease, circumstances, callbacks));
   // The directory's name says when, also for a simulated run.

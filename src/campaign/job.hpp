@@ -20,6 +20,8 @@ struct JobRequest : JobSpec {
   evidence::Variables variables;
   bool redact = false;
   Sealer sealer; ///< none: in this process
+  /// This process as the meter lists it, where it had the board before (our_processes).
+  std::set<std::int64_t> own_processes{};
   /// Where both arms come from when no case is compiled for them; must outlive the job.
   std::function<Result<PreparedArms>(CasePreparer& preparer)> arms{};
 };

@@ -88,14 +88,15 @@ Result<measure::KnownResponse> known_response(const evidence::DataRoot& root,
   return measure::KnownResponse{r, {}};
 }
 
-Status board_is_free(Machine& machine) {
+Status board_is_free(Machine& machine, const std::set<std::int64_t>& own) {
   auto& meter = machine.meter();
   HEBE_TRY(const bool mig, meter.mig_enabled());
   if (mig)
     return refuse(RefusalCode::mig_enabled,
                   "MIG is on: the board's power is that of all its slices together",
                   "measure on a board whose administrator has MIG off", meter.board().uuid);
-  HEBE_TRY(const auto processes, meter.processes());
+  HEBE_TRY(auto processes, meter.processes());
+  std::erase_if(processes, [&](const auto& p) { return own.contains(p.pid); });
   if (processes.empty()) return {};
   std::string who;
   for (const auto& p : processes)
@@ -132,7 +133,8 @@ Result<evidence::RunParts> measure_job(const measure::Plan& plan, const std::str
   HEBE_CHECK(
       canonical_json(parts.environment)); // text that cannot be stored is refused before the run
   HEBE_CHECK(may_continue());
-  HEBE_CHECK(board_is_free(machine)); // again: preparing took a while
+  // Again: preparing took a while.
+  HEBE_CHECK(board_is_free(machine, circumstances.own_processes));
   HEBE_TRY(auto* device, machine.device());
   measure::Supervision supervision{may_continue, callbacks.progress, {}, circumstances.response};
   HEBE_TRY(supervision.own_pids, our_processes(machine));

@@ -31,7 +31,8 @@ struct Circumstances {
   std::string no_toolchain; ///< why there is none
   bool redact = false;
   std::optional<Fact> meter_qualification{};
-  measure::KnownResponse response{}; ///< what sets the pre-roll
+  measure::KnownResponse response{};      ///< what sets the pre-roll
+  std::set<std::int64_t> own_processes{}; ///< of an earlier context of ours (board_is_free)
 };
 
 /// A qualification, or why there is none, as a fact for the record; a refusal where the tier is
@@ -53,9 +54,10 @@ struct Circumstances {
                                                             const measure::Tier& tier,
                                                             Seconds window);
 
-/// Before our own context exists, so that every process on the board is somebody else's: gpu_busy,
-/// mig_enabled.
-[[nodiscard]] Status board_is_free(Machine& machine);
+/// Before our own context exists, so that every process on the board but `own` is somebody else's:
+/// gpu_busy, mig_enabled. `own` is known (our_processes) where this process had the board before: a
+/// library that was used on it (cuBLASLt's runtime) keeps the primary context to the process's end.
+[[nodiscard]] Status board_is_free(Machine& machine, const std::set<std::int64_t>& own = {});
 /// With our context open and nobody else on the board, the one process listed is ours, whatever its
 /// number is in the meter's eyes: gpu_busy when there are more. None: the meter cannot see
 /// processes.

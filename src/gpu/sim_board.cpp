@@ -7,7 +7,7 @@
 
 namespace hebe::gpu {
 namespace {
-constexpr std::array<std::pair<std::string_view, FaultKind>, 35> kFaultNames = {{
+constexpr std::array<std::pair<std::string_view, FaultKind>, 36> kFaultNames = {{
     {"counter_frozen", FaultKind::counter_frozen},
     {"counter_backwards", FaultKind::counter_backwards},
     {"counter_reset", FaultKind::counter_reset},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<std::string_view, FaultKind>, 35> kFaultNames = {
     {"meter_lies", FaultKind::meter_lies},
     {"nvml_lost", FaultKind::nvml_lost},
     {"foreign_process", FaultKind::foreign_process},
+    {"context_stays", FaultKind::context_stays},
     {"thermal_throttle", FaultKind::thermal_throttle},
     {"power_brake", FaultKind::power_brake},
     {"power_drift", FaultKind::power_drift},

@@ -68,6 +68,8 @@ enum class FaultKind {
   meter_lies,      ///< the counter runs 30 % fast
   nvml_lost,       ///< every call answers GPU_IS_LOST
   foreign_process, ///< another process opens the GPU
+  context_stays,   ///< a library keeps the context: our process stays listed after its device is
+                   ///< closed
   thermal_throttle,
   power_brake,
   power_drift,    ///< power rises slowly over the whole run

@@ -163,7 +163,7 @@ Result<Boundary> SimMeter::read_boundary() {
 Result<std::vector<GpuProcess>> SimMeter::processes() {
   HEBE_CHECK(alive());
   std::vector<GpuProcess> out;
-  if (board_.has_context())
+  if (board_.has_context() || board_.active(FaultKind::context_stays, board_.clock().now()))
     out.push_back({1, "hebe"}); // ours; a real pid would differ between runs
   if (board_.active(FaultKind::foreign_process, board_.clock().now()))
     out.push_back({4242, "someone-elses-training"});

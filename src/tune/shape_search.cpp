@@ -15,7 +15,7 @@ public:
 
   Result<SearchedShape> run() {
     HEBE_CHECK(may_continue());
-    HEBE_CHECK(campaign::board_is_free(place_.machine));
+    HEBE_CHECK(campaign::board_is_free(place_.machine, place_.own_processes));
     HEBE_TRY(out_.meter, search_meter(place_.root, place_.machine));
     // A search is no evidence: finalists are measured again, under the specification's own tier.
     HEBE_TRY(tier_, measure::tier_named("smoke-v1"));

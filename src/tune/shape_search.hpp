@@ -39,6 +39,8 @@ struct SearchPlace {
   const campaign::BoardLease& lease;
   const campaign::JobCallbacks& callbacks;
   HostMetering host = rapl_metering();
+  /// This process as the meter lists it, where it had the board before (campaign::our_processes).
+  std::set<std::int64_t> own_processes{};
 };
 
 /// The meter that the board's windows are read with, and what its qualification says of it;

@@ -62,6 +62,7 @@ public:
     HEBE_TRY(const auto meter, search_meter(root_, *leased.machine)); // before a compile costs time
     HEBE_CHECK(check_meter(meter, "the profile"));
     HEBE_CHECK(prepare_all(*leased.machine));
+    HEBE_TRY(own_processes_, campaign::our_processes(*leased.machine));
     HEBE_CHECK(tell_planned());
     leased.machine.reset(); // its context: every shape's search has one of its own
     for (auto& shape : out_.shapes) HEBE_CHECK(tune_or_void(shape));
@@ -184,7 +185,7 @@ private:
     const auto not_written = "the profile's row of " + name;
     {
       HEBE_TRY(const auto machine, campaign::Machine::open(machine_for(name)));
-      const SearchPlace place{root_, *machine, *lease_, callbacks_, request_.host};
+      const SearchPlace place{root_, *machine, *lease_, callbacks_, request_.host, own_processes_};
       HEBE_TRY(shape.searched,
                search_shape(shape.prepared, spec_, place, seed_of(name), not_written));
       tell(fmt::format("{}: {}", name, shape.searched->outcome.stopped));
@@ -229,6 +230,7 @@ private:
     job.kind = a == b ? "aa" : "ab";
     job.subject = code(a)->compiled.request;
     if (a != b) job.subject_b = code(b)->compiled.request;
+    job.own_processes = own_processes_;
     job.seed = seed_of(fmt::format("{}.{}.{}", shape.spec->shape.name, a, b));
     job.arms = [&](campaign::CasePreparer& preparer) -> Result<campaign::PreparedArms> {
       HEBE_CHECK(preparer.start()); // who compiled: for the record
@@ -305,6 +307,7 @@ private:
   std::optional<campaign::CasePreparer> preparer_;
   const campaign::BoardLease* lease_ = nullptr;
   TunePlace place_;
+  std::set<std::int64_t> own_processes_;
   std::string selector_;
   TuneOutcome out_;
 };

@@ -101,6 +101,22 @@ def test_the_record_says_what_became_of_every_candidate_and_how_long_it_took(tun
     assert shape["finalists"]["choice"] != 0 and not shape["finalists"]["latency_choice_differs"]
 
 
+def test_a_library_that_keeps_the_context_does_not_make_the_board_anothers(tmp_path):
+    """As cuBLASLt does on a real board: the process stays listed when its device is closed."""
+    hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
+    code, out = tune(hebe, simulated={"faults": {"wide": ["context_stays"], "wide.finalists": ["context_stays"]}})
+    assert code == 0, out
+    (row,) = rows_of(out)
+    assert row["verdict"] == "lower" and len(row["evidence"]["runs"]) == len(hebe.runs())
+    # Another's process is still seen beside it, in the search and under the finalists.
+    for where in ("wide", "wide.finalists"):
+        (tmp_path / where).mkdir()
+        hebe = Hebe(tmp_path / where / "root", tmp_path / where / "tmp")
+        code, out = tune(hebe, simulated={"faults": {where: ["context_stays", "foreign_process"]}})
+        assert code == 3 and out["refused"]["code"] == "gpu_busy", out
+        assert "someone-elses-training" in out["refused"]["what"] and not profiles(hebe)
+
+
 def test_it_is_told_for_people(tmp_path):
     hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
     done = hebe("--device", "sim", "tune", write(tmp_path / "spec", spec_of()))

@@ -200,29 +200,18 @@ TEST(SimBoard, faults_show_in_time_power_and_heat) {
 }
 
 TEST(Faults, parse_and_print_the_same_text) {
-  for (const char* name : {"counter_frozen",
-                           "counter_backwards",
-                           "counter_reset",
-                           "counter_unsupported",
-                           "samples_frozen",
-                           "samples_empty",
-                           "samples_gap",
-                           "samples_implausible",
-                           "samples_unsupported",
-                           "temperature_unsupported",
-                           "meter_lies",
-                           "nvml_lost",
-                           "foreign_process",
-                           "thermal_throttle",
-                           "power_brake",
-                           "power_drift",
-                           "ambient_rise",
-                           "latency_jitter",
-                           "clock_jump",
-                           "ecc_error",
-                           "mig",
-                           "wrong_output",
-                           "lease_removed"}) {
+  for (const char* name : {"counter_frozen",      "counter_backwards",
+                           "counter_reset",       "counter_unsupported",
+                           "samples_frozen",      "samples_empty",
+                           "samples_gap",         "samples_implausible",
+                           "samples_unsupported", "temperature_unsupported",
+                           "meter_lies",          "nvml_lost",
+                           "foreign_process",     "context_stays",
+                           "thermal_throttle",    "power_brake",
+                           "power_drift",         "ambient_rise",
+                           "latency_jitter",      "clock_jump",
+                           "ecc_error",           "mig",
+                           "wrong_output",        "lease_removed"}) {
     for (const char* at : {"@0", "@2.5", "@60"}) {
       const auto fault = fault_from(name + std::string(at));
       ASSERT_TRUE(fault) << name << at;
