@@ -196,7 +196,8 @@ def _grid_of(value: Any) -> tuple[int, int, int]:
     if not isinstance(value, (tuple, list)) or not 1 <= len(value) <= 3:
         raise CaseError(f"Case.grid: {value!r} is not a tuple of one to three integers")
     sizes = tuple(value) + (1,) * (3 - len(value))
-    return tuple(integer(f"Case.grid.{axis}", size, 1, limit) for axis, size, limit in zip("xyz", sizes, GRID_LIMITS))
+    x, y, z = (integer(f"Case.grid.{axis}", size, 1, limit) for axis, size, limit in zip("xyz", sizes, GRID_LIMITS))
+    return x, y, z
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ class Case:
     tolerance: Tolerance
     constexprs: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    reference: Callable[[dict], dict] | None = None
+    reference: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     work: Work | None = None
     description: str = ""
 
@@ -252,7 +253,7 @@ class Case:
 
     def grid_for(self, compiled: CompiledKernel) -> tuple[int, int, int]:
         """The launch grid, once the kernel is compiled."""
-        return _grid_of(self.grid(compiled)) if callable(self.grid) else self.grid
+        return _grid_of(self.grid(compiled) if callable(self.grid) else self.grid)
 
     @staticmethod
     def _check_argument(name: str, argument: Any) -> None:

@@ -64,7 +64,7 @@ def number(name: str, value: Any) -> int | float | bool:
 def element_type(name: str, value: Any) -> str:
     if value not in DTYPE_BYTES:
         raise CaseError(f"{name}: {value!r} is not an element type; choose from {', '.join(DTYPE_BYTES)}")
-    return value
+    return str(value)
 
 
 def store(instance: Any, **values: Any) -> None:

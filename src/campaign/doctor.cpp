@@ -1,5 +1,6 @@
 #include "campaign/doctor.hpp"
 
+#include "campaign/scratch_folder.hpp"
 #include "core/files.hpp"
 
 #include <fmt/format.h>
@@ -60,15 +61,12 @@ private:
 
   void compiles(kernel::Worker& worker) {
     // Into a folder of its own: a doctor leaves no artifact behind.
-    auto folder = (request_.scratch / "hebe-doctor-XXXXXX").string();
-    if (::mkdtemp(folder.data()) == nullptr)
-      return fail("tool chain compiles", io_refusal(errno, "create directory", folder));
+    const auto folder = ScratchFolder::make(request_.scratch);
+    if (!folder) return fail("tool chain compiles", folder.error());
     kernel::CaseRequest subject;
     subject.file = request_.probe_case;
-    const auto compiled = kernel::compile_case(worker, kernel::ArtifactStore(folder), subject,
-                                               fs::path(folder) / "cache");
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    const auto compiled = kernel::compile_case(worker, kernel::ArtifactStore(folder->path()),
+                                               subject, folder->path() / "cache");
     if (!compiled) return fail("tool chain compiles", compiled.error());
     pass("tool chain compiles", fmt::format("{} for sm_90, cubin sha256 {}", compiled->launch.entry,
                                             compiled->artifacts.at("cubin").substr(0, 16)));

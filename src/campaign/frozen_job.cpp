@@ -92,7 +92,10 @@ Result<measure::Plan> drafted(const JobSpec& spec) {
 
 Status CasePreparer::start() {
   if (worker_) return {};
-  HEBE_TRY(worker_, kernel::Worker::start(where_.worker));
+  // What Triton and ptxas write in passing lies where the job's own does: it goes with that.
+  auto command = where_.worker;
+  command.environment["TMPDIR"] = where_.scratch.string();
+  HEBE_TRY(worker_, kernel::Worker::start(std::move(command)));
   HEBE_TRY(hello_, worker_->request("hello", Json::object(), Seconds(60)));
   return {};
 }

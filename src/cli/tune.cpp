@@ -111,7 +111,9 @@ Command tune_command() {
                            "of order, phases and simulated noise (default: random; 0 on the "
                            "simulated GPU)")
                 ->check(CLI::NonNegativeNumber);
-            app.add_flag("--redact", o->redact, "hash host name and UUIDs in the sealed runs");
+            app.add_flag("--redact", o->redact,
+                         "hash host name and UUIDs in the sealed runs, the "
+                         "record and the profile");
             app.add_option("--verify", o->verify,
                            "look at a stored tune again, from its readings and samples on: part of "
                            "its id, its file, or \"\" for the newest");

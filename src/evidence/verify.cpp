@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -347,20 +346,6 @@ Result<VerifyReport> verified(const fs::path& directory, VerifyReport (Verificat
 }
 
 } // namespace
-
-bool PartsReport::valid() const {
-  return std::ranges::all_of(parts, [](const VerifiedPart& p) { return p.report.valid(); });
-}
-
-VerifyReport& PartsReport::part(std::string what) {
-  parts.push_back({std::move(what), {}});
-  return parts.back().report;
-}
-
-void PartsReport::missing(VerifyReport& report, const std::string& what) {
-  report.not_checked.push_back(what + ": not in this data root");
-  complete = false;
-}
 
 Result<VerifyReport> verify_run(const fs::path& directory) {
   return verified(directory, &Verification::run);

@@ -1,5 +1,7 @@
 #include "tune/profile_expiry.hpp"
 
+#include "tune/redacted_identity.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +34,8 @@ void judge_meter(const ProfileRow& row, const Present& present, RowReasons& out)
 RowReasons judge(const ProfileRow& row, const Present& present, std::int64_t now_s) {
   RowReasons out;
   compare("board", row.key.board, present.board, out.reject);
-  compare("board_uuid", row.platform.board_uuid, present.board_uuid, out.downgrade);
+  const auto &then = row.platform.board_uuid, &now = present.board_uuid;
+  if (!then || !now || !same_identity(*then, *now)) compare("board_uuid", then, now, out.downgrade);
   compare("driver", row.platform.driver, present.driver, out.downgrade);
   compare("os", row.platform.os, present.os, out.downgrade);
   compare("hebe", row.platform.hebe, present.hebe, out.downgrade);

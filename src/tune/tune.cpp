@@ -7,6 +7,7 @@
 #include "core/sha256.hpp"
 #include "evidence/content_record.hpp"
 #include "tune/planned_time.hpp"
+#include "tune/redacted_identity.hpp"
 #include "tune/tune_record.hpp"
 
 #include <fmt/format.h>
@@ -94,7 +95,12 @@ private:
     place_.board = machine.info().name;
     place_.provenance = board.provenance;
     place_.date = campaign::utc_text(machine.clock().wall_us());
-    place_.platform = {machine.info().uuid, board.driver, operating_system(), kVersion, {}};
+    const auto& uuid = machine.info().uuid;
+    place_.platform = {request_.job.redact ? redacted_identity(uuid) : uuid,
+                       board.driver,
+                       operating_system(),
+                       kVersion,
+                       {}};
     selector_ = machine.simulated() ? request_.job.machine.selector : machine.info().uuid;
     if (machine.simulated() && !machine.why().empty()) selector_ = "sim";
     return {};

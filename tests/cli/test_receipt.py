@@ -179,8 +179,8 @@ def test_everything_that_can_be_wrong_has_its_name(copy):
     (problem,) = out["receipts"][0]["problems"]
     assert code == 5 and names(out) == [["wrong key"]] and problem["code"] == "wrong_key"
     assert id_of(f"{other}.pub") in problem["what"] and signed["key"] in problem["what"]
-    line = written(copy, Envelope.from_dict(envelope_in(file)))
-    line.write_bytes(line.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
+    line = copy.tmp / "flipped.jsonl"
+    line.write_bytes(file.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
     code, out = verify(copy, line)
     assert code == 5 and names(out) == [["signature"]] and out["receipts"][0]["problems"][0]["code"] == "digest_mismatch"
 

@@ -361,15 +361,32 @@ def test_one_shape_of_several_is_tuned_by_its_name(hebe):
     assert code == 2 and "short" in out["refused"]["what"]
 
 
-def test_killed_it_leaves_nothing_half_written_and_runs_again(hebe):
-    file = write(hebe.tmp / "spec", spec_of())
+def wait_for(seen, process):
+    deadline = time.monotonic() + 60
+    while not seen() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("step", ["compiling", "searching", "pairing", "sealed"])
+def test_killed_it_leaves_nothing_half_written_and_runs_again(hebe, step):
+    more = [{"name": f"s{n}", "sizes": {"m": 4096, "n": n}} for n in (256, 128, 64)]
+    file = write(hebe.tmp / "spec", spec_of(shapes=more))
     process = hebe.start("--device", "sim", "tune", file)
-    time.sleep(1.5)
+    seen = {"compiling": lambda: list((hebe.root / "artifacts").glob("*/*")) or list(hebe.tmp.glob("hebe-job-*/*")),
+            "searching": lambda: process.stderr.readline().startswith("search of s256"),
+            "pairing": lambda: hebe.unsealed() or list(hebe.root.glob("runs/*/*/*/.captured-*")) or hebe.runs(),
+            "sealed": hebe.runs}[step]
+    wait_for(seen, process)
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not profiles(hebe)
+    assert process.wait() == -signal.SIGKILL  # it had not ended
+    assert list(hebe.tmp.glob("hebe-job-*"))  # nobody could remove it
+    assert not profiles(hebe) and not list((hebe.root / "tunes").glob("*"))
+    kept = hebe.runs()
     code, out = hebe.json("--device", "sim", "tune", file)
     assert code == 0 and len(profiles(hebe)) == 1, out
+    assert len(list((hebe.root / "tunes").iterdir())) == 1 and [p for p in kept if p.is_dir()] == kept
+    assert hebe("tune", "--verify", "").returncode == 0
+    assert [p.name for p in hebe.tmp.iterdir()] == ["spec"]  # what the dead one left is gone, and so is our own
 
 
 def test_another_processes_lease_is_respected(hebe, tmp_path):

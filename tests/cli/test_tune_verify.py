@@ -393,6 +393,14 @@ def test_a_redacted_tune_verifies(hebe):
     assert code == 0, json.dumps(out)
     code, report = hebe.json("tune", "--verify", "")
     assert code == 0, report
+    plain = hebe.json("--device", "sim", "doctor")[1]
+    (uuid,) = {f["value"] for f in plain["facts"] if f["name"] == "device.uuid"}
+    for file in (out["record"], out["profile"], *(run / "environment.json" for run in hebe.runs())):
+        text = pathlib.Path(file).read_text()
+        assert uuid not in text and "sha256:" + hashlib.sha256(uuid.encode()).hexdigest()[:16] in text
+    # The board that it was measured on is still told from another.
+    for board, code in ((uuid, 0), ("GPU-another", 1)):
+        assert hebe("profile", "expire", out["profile"], "--board-uuid", board).returncode == code
 
 
 def test_a_receipt_over_a_tune_rests_on_its_runs_and_holds_while_they_do(mine):
