@@ -102,35 +102,35 @@ int verify(const Context& c, const TtgirOptions& o) {
 } // namespace
 
 Command ttgir_command() {
-  return {"ttgir",
-          "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
-          [](CLI::App& app, Context& c) {
-            auto options = std::make_shared<TtgirOptions>();
-            auto action = std::make_shared<std::function<int()>>();
-            app.require_subcommand(1);
-            const auto add = [&](const char* name, const char* help,
-                                 int (*run)(const Context&, const TtgirOptions&)) {
-              auto* sub = app.add_subcommand(name, help);
-              sub->add_option("file", options->files, "files of TTIR or TTGIR")->required();
-              sub->add_flag("--carry", options->carry,
-                            "carry known operations in an unknown form as text");
-              sub->callback([&c, options, action, run] {
-                *action = [&c, options, run] { return run(c, *options); };
-              });
-              return sub;
-            };
-            auto* printing =
-                add("print", "The same bytes again; an edited module in Triton's syntax", print_ttgir);
-            printing->add_flag("--structural", options->structural,
-                               "print every operation from its structure, never from the source");
-            printing->add_flag("--time", options->time,
-                               "print how long reading and printing takes instead");
-            add("verify", "Dominance, one definition, terminators, types; what is not understood",
-                verify);
-            add_ttgir_run(app, c, *action);
-            add_ttgir_count(app, c, *action);
-            return [action] { return (*action)(); };
-          }};
+  return {
+      "ttgir", "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
+      [](CLI::App& app, Context& c) {
+        auto options = std::make_shared<TtgirOptions>();
+        auto action = std::make_shared<std::function<int()>>();
+        app.require_subcommand(1);
+        const auto add = [&](const char* name, const char* help,
+                             int (*run)(const Context&, const TtgirOptions&)) {
+          auto* sub = app.add_subcommand(name, help);
+          sub->add_option("file", options->files, "files of TTIR or TTGIR")->required();
+          sub->add_flag("--carry", options->carry,
+                        "carry known operations in an unknown form as text");
+          sub->callback([&c, options, action, run] {
+            *action = [&c, options, run] { return run(c, *options); };
+          });
+          return sub;
+        };
+        auto* printing =
+            add("print", "The same bytes again; an edited module in Triton's syntax", print_ttgir);
+        printing->add_flag("--structural", options->structural,
+                           "print every operation from its structure, never from the source");
+        printing->add_flag("--time", options->time,
+                           "print how long reading and printing takes instead");
+        add("verify", "Dominance, one definition, terminators, types; what is not understood",
+            verify);
+        add_ttgir_run(app, c, *action);
+        add_ttgir_count(app, c, *action);
+        return [action] { return (*action)(); };
+      }};
 }
 
 } // namespace hebe::cli
