@@ -1,6 +1,6 @@
 # Many sources as one: most of the time of a build from nothing goes into reading the same headers again. What may stand
 # together, so that it means what it means alone: compile_together.py. With HEBE_UNITY off every source is compiled alone.
-option(HEBE_UNITY "Compile the sources of a target in groups: from nothing in less than half the time, one edit in more" OFF)
+option(HEBE_UNITY "Compile the sources of a target in groups: from nothing in two thirds of the time, one edit in more" OFF)
 
 # hebe_together(RESULT NAME SOURCE...): in RESULT, what to compile instead of these sources of the target NAME.
 function(hebe_together result name)
