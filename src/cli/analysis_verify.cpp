@@ -5,7 +5,7 @@
 namespace hebe::cli {
 namespace {
 
-Json json_of(const evidence::VerifyReport& report) {
+Json json_of_analysis_verify(const evidence::VerifyReport& report) {
   Json problems = Json::array();
   for (const auto& p : report.problems)
     problems.push_back({{"code", name_of(p.code)}, {"what", p.what}, {"where", p.where}});
@@ -17,14 +17,14 @@ Json json_of(const evidence::VerifyReport& report) {
           {"problems", problems}};
 }
 
-void print(const Context& c, const evidence::VerifyReport& report) {
+void print_analysis_verify(const Context& c, const evidence::VerifyReport& report) {
   c.print(report.directory.string());
   for (const auto& text : report.passed) c.print("  ok           " + text);
   for (const auto& text : report.not_checked) c.print("  not checked  " + text);
   for (const auto& p : report.problems) c.print("  BAD          " + p.where + ": " + p.what);
 }
 
-int run(const Context& c, const std::string& name, bool all) {
+int run_analysis_verify(const Context& c, const std::string& name, bool all) {
   const evidence::DataRoot root(c.data_root);
   if (all && !name.empty())
     return c.refused({RefusalCode::bad_argument,
@@ -44,8 +44,8 @@ int run(const Context& c, const std::string& name, bool all) {
     const auto report = evidence::verify_analysis(root, id);
     if (!report) return c.refused(report.error());
     valid = valid && report->valid();
-    list.push_back(json_of(*report));
-    if (!c.json) print(c, *report);
+    list.push_back(json_of_analysis_verify(*report));
+    if (!c.json) print_analysis_verify(c, *report);
   }
   if (c.json) c.print_json({{"valid", valid}, {"analyses", list}});
   if (!c.json) c.print(valid ? "verified" : "NOT what was stored");
@@ -63,7 +63,7 @@ Command analysis_verify_command() {
             app.add_option("analysis", *name,
                            "analysis id, or a unique part of one (default: the newest)");
             app.add_flag("--all", *all, "every analysis of the data root");
-            return [&c, name, all] { return run(c, *name, *all); };
+            return [&c, name, all] { return run_analysis_verify(c, *name, *all); };
           }};
 }
 

@@ -11,7 +11,7 @@ namespace hebe::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct CalibrateOptions {
   std::string what, out, show, subject = "matmul";
   std::vector<std::string> members{"cpu", "triton"}, meters;
   std::int64_t m = 256, n = 4096, k = 4096;
@@ -26,7 +26,7 @@ std::optional<std::string> given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-Result<tune::PlacementNow> now_of(const Options& o) {
+Result<tune::PlacementNow> now_of(const CalibrateOptions& o) {
   tune::PlacementNow now;
   now.cpu = given(o.cpu);
   now.gpu.board = given(o.board);
@@ -65,7 +65,7 @@ void print_row(const Context& c, const tune::PlacementRow& p) {
                       r.platform.driver, r.platform.os, r.platform.hebe, r.date));
 }
 
-int show(const Context& c, const Options& o) {
+int show(const Context& c, const CalibrateOptions& o) {
   const auto placement = tune::read_placement(o.show);
   if (!placement) return c.refused(placement.error());
   const auto now = now_of(o);
@@ -92,7 +92,8 @@ int show(const Context& c, const Options& o) {
   return static_cast<int>(all_hold ? ExitCode::done : ExitCode::claim_fails);
 }
 
-Result<tune::CalibrationRequest> request_from(const Context& c, const Options& o) {
+Result<tune::CalibrationRequest> request_from_calibrate(const Context& c,
+                                                        const CalibrateOptions& o) {
   tune::CalibrationRequest r;
   r.members = o.members;
   HEBE_TRY(r.subject, case_named(c, o.subject, fs::current_path()));
@@ -113,9 +114,9 @@ Result<tune::CalibrationRequest> request_from(const Context& c, const Options& o
   return r;
 }
 
-int run(const Context& c, const Options& o) {
+int run_calibrate(const Context& c, const CalibrateOptions& o) {
   if (!o.show.empty()) return show(c, o);
-  auto request = request_from(c, o);
+  auto request = request_from_calibrate(c, o);
   if (!request) return c.refused(request.error());
   if (c.dry_run) {
     c.print(fmt::format("would measure {} x {} x {} on: {}", o.m, o.n, o.k,
@@ -139,7 +140,7 @@ int run(const Context& c, const Options& o) {
   return static_cast<int>(ExitCode::done);
 }
 
-void add_present(CLI::App& app, Options& o) {
+void add_present(CLI::App& app, CalibrateOptions& o) {
   app.add_option("--show", o.show,
                  "hold a placement file against the machine of now (exit 1: a "
                  "row no longer holds)");
@@ -163,7 +164,7 @@ Command calibrate_command() {
   return {
       "calibrate", "Measure what a reference operation costs on each member of this machine",
       [](CLI::App& app, Context& c) -> std::function<int()> {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<CalibrateOptions>();
         app.add_option("what", o->what, "placement")
             ->required()
             ->check(CLI::IsMember({"placement"}));
@@ -180,7 +181,7 @@ Command calibrate_command() {
         app.add_option("--openblas", o->openblas, "OpenBLAS's file (default: libopenblas.so.0)");
         app.add_option("--cublaslt", o->cublaslt, "cuBLASLt's file (default: looked for)");
         add_present(app, *o);
-        return [o, &c] { return run(c, *o); };
+        return [o, &c] { return run_calibrate(c, *o); };
       }};
 }
 

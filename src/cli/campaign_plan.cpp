@@ -9,13 +9,14 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct CampaignPlanOptions {
   std::string spec;
   std::optional<int> arch;
 };
 
 // The machine here says what the plans are for, unless the campaign is for another one: --arch.
-Result<campaign::PlanRequest> request_from(const Context& c, const Options& o) {
+Result<campaign::PlanRequest> request_from_campaign_plan(const Context& c,
+                                                         const CampaignPlanOptions& o) {
   campaign::PlanRequest r;
   HEBE_TRY(const auto machine_request, c.machine(0));
   r.target.faults = machine_request.faults;
@@ -40,13 +41,13 @@ Result<campaign::PlanRequest> request_from(const Context& c, const Options& o) {
   return r;
 }
 
-int run(const Context& c, const Options& o) {
+int run_campaign_plan(const Context& c, const CampaignPlanOptions& o) {
   const auto spec = campaign::read_campaign_spec(
       o.spec, [&c](const std::string& name, const std::filesystem::path& base) {
         return case_named(c, name, base);
       });
   if (!spec) return c.refused(spec.error());
-  auto request = request_from(c, o);
+  auto request = request_from_campaign_plan(c, o);
   if (!request) return c.refused(request.error());
   watch_for_interrupt();
   ProgressBar bar(c.quiet);
@@ -96,13 +97,13 @@ Command campaign_plan_command() {
       "campaign-plan",
       "Validate a campaign (TOML or JSON) and freeze it: every job compiled, checked and hashed",
       [](CLI::App& app, Context& c) {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<CampaignPlanOptions>();
         app.add_option("spec", o->spec, "campaign file (docs/campaigns.md)")->required();
         app.add_option("--arch", o->arch,
                        "plan for a real GPU of this compute capability (90: sm_90) that is not "
                        "in this machine")
             ->check(CLI::Range(50, 999));
-        return [&c, o] { return run(c, *o); };
+        return [&c, o] { return run_campaign_plan(c, *o); };
       }};
 }
 

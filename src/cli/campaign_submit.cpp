@@ -11,7 +11,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct CampaignSubmitOptions {
   std::string campaign, engine;
   std::string study; ///< of a fixed name: the newest pending campaign of it will do
   campaign::SlurmOptions slurm;
@@ -28,7 +28,8 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   }
 }
 
-Json json_of(const campaign::FrozenCampaign& campaign, const campaign::SubmitOutcome& o) {
+Json json_of_campaign_submit(const campaign::FrozenCampaign& campaign,
+                             const campaign::SubmitOutcome& o) {
   Json jobs = Json::array();
   for (std::size_t i = 0; i < campaign.jobs.size(); ++i) {
     const auto& job = o.state.jobs[i];
@@ -49,8 +50,8 @@ Json json_of(const campaign::FrozenCampaign& campaign, const campaign::SubmitOut
           {"jobs", jobs}};
 }
 
-void tell(const Context& c, const campaign::FrozenCampaign& campaign,
-          const campaign::SubmitOutcome& o) {
+void tell_campaign_submit(const Context& c, const campaign::FrozenCampaign& campaign,
+                          const campaign::SubmitOutcome& o) {
   if (o.engine == "slurm" && o.state.pending() > 0) {
     std::string ids;
     for (const auto& id : o.slurm.job_ids) ids += (ids.empty() ? "" : ", ") + id;
@@ -75,7 +76,7 @@ void tell(const Context& c, const campaign::FrozenCampaign& campaign,
   if (o.state.pending() > 0) c.print("next: hebe resume " + campaign.id);
 }
 
-int run(const Context& c, const Options& o, bool resume) {
+int run_campaign_submit(const Context& c, const CampaignSubmitOptions& o, bool resume) {
   const evidence::DataRoot root(c.data_root);
   const auto campaign = o.study.empty() || !o.campaign.empty()
                             ? campaign::load_campaign(root, o.campaign)
@@ -130,9 +131,9 @@ int run(const Context& c, const Options& o, bool resume) {
     return report_study(c, *campaign, *outcome);
   for (const auto& r : outcome->work.refusals) cli::tell("hebe: " + to_text(r) + "\n");
   if (c.json)
-    c.print_json(json_of(*campaign, *outcome));
+    c.print_json(json_of_campaign_submit(*campaign, *outcome));
   else
-    tell(c, *campaign, *outcome);
+    tell_campaign_submit(c, *campaign, *outcome);
   if (outcome->engine == "slurm" && outcome->state.pending() > 0)
     return static_cast<int>(ExitCode::done);
   if (!outcome->work.refusals.empty())
@@ -143,7 +144,7 @@ int run(const Context& c, const Options& o, bool resume) {
 Command command(const char* name, const char* help, bool resume) {
   return {
       name, help, [resume](CLI::App& app, Context& c) {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<CampaignSubmitOptions>();
         app.add_option("campaign", o->campaign, "campaign id, or a unique part of one")->required();
         app.add_option("--engine", o->engine,
                        resume ? "local or slurm (default: the one before)"
@@ -163,7 +164,7 @@ Command command(const char* name, const char* help, bool resume) {
           app.add_flag("--accept-clock", o->accept_clock,
                        "the wall clock is right now and stood ahead once: go on from now");
         app.add_flag("--redact", o->redact, "hash host name and UUIDs in the records");
-        return [&c, o, resume] { return run(c, *o, resume); };
+        return [&c, o, resume] { return run_campaign_submit(c, *o, resume); };
       }};
 }
 
@@ -181,12 +182,12 @@ Command resume_study_command() {
   return {"resume-layernorm-reintegration-study",
           "Go on with a reintegration study: exactly its pending jobs, in the same boot session",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<CampaignSubmitOptions>();
             o->study = "layernorm-reintegration-study";
             app.add_option("campaign", o->campaign,
                            "its campaign (default: the newest with pending jobs)");
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the records");
-            return [&c, o] { return run(c, *o, true); };
+            return [&c, o] { return run_campaign_submit(c, *o, true); };
           }};
 }
 

@@ -8,13 +8,13 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct CampaignWorkOptions {
   std::string campaign;
   std::optional<std::size_t> task;
   bool redact = false;
 };
 
-int run(const Context& c, const Options& o) {
+int run_campaign_work(const Context& c, const CampaignWorkOptions& o) {
   const evidence::DataRoot root(c.data_root);
   const auto campaign = campaign::load_campaign(root, o.campaign);
   if (!campaign) return c.refused(campaign.error());
@@ -60,11 +60,11 @@ Command campaign_work_command() {
   return {"campaign-work",
           "What queue engines start: measure one job of a campaign (--task), or all pending ones",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<CampaignWorkOptions>();
             app.add_option("campaign", o->campaign, "campaign id")->required();
             app.add_option("--task", o->task, "index of one job in the plan, from 0");
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the records");
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_campaign_work(c, *o); };
           }};
 }
 

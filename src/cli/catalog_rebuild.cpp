@@ -8,7 +8,7 @@
 namespace hebe::cli {
 namespace {
 
-int run(const Context& c) {
+int run_catalog_rebuild(const Context& c) {
   const evidence::DataRoot root(c.data_root);
   if (c.dry_run) {
     c.print("would make " + evidence::Catalog::file_of(root).string() + " from the directories");
@@ -47,7 +47,7 @@ int run(const Context& c) {
 Command catalog_rebuild_command() {
   return {"catalog-rebuild",
           "Make the data root's index (catalog.sqlite) anew from the directories alone",
-          [](CLI::App&, Context& c) { return [&c] { return run(c); }; }};
+          [](CLI::App&, Context& c) { return [&c] { return run_catalog_rebuild(c); }; }};
 }
 
 } // namespace hebe::cli

@@ -76,7 +76,7 @@ void heading(const Context& c, const Json& comparison) {
   for (const auto& note : comparison.at("notes")) c.print("note: " + note.get<std::string>());
 }
 
-void print(const Context& c, const Json& comparison) {
+void print_compare(const Context& c, const Json& comparison) {
   heading(c, comparison);
   for (const auto& contrast : comparison.at("contrasts")) {
     c.print(fmt::format("{}: {} against {}{}", contrast.at("point").get<std::string>(),
@@ -93,7 +93,7 @@ void print(const Context& c, const Json& comparison) {
   c.print("  rule: " + comparison.at("rule").get<std::string>());
 }
 
-int run(const Context& c, const std::vector<std::string>& names) {
+int run_compare(const Context& c, const std::vector<std::string>& names) {
   const evidence::DataRoot root(c.data_root);
   std::vector<evidence::ComparedStudy> studies;
   for (const auto& name : names) {
@@ -106,7 +106,7 @@ int run(const Context& c, const std::vector<std::string>& names) {
   if (c.json)
     c.print_json(*comparison);
   else
-    print(c, *comparison);
+    print_compare(c, *comparison);
   const auto& result = comparison->at("result");
   return static_cast<int>(result == "inside"    ? ExitCode::done
                           : result == "outside" ? ExitCode::claim_fails
@@ -123,7 +123,7 @@ Command compare_command() {
                            "analysis id, a unique part of one, or a path to an analysis.json or "
                            "its directory; two or more")
                 ->required();
-            return [&c, names] { return run(c, *names); };
+            return [&c, names] { return run_compare(c, *names); };
           }};
 }
 

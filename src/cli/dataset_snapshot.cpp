@@ -7,7 +7,7 @@
 namespace hebe::cli {
 namespace {
 
-int preview(const Context& c, const evidence::DatasetPlan& plan) {
+int preview_dataset_snapshot(const Context& c, const evidence::DatasetPlan& plan) {
   Json runs = Json::array(), same = Json::array();
   for (const auto& r : plan.runs)
     runs.push_back({{"run_id", r.run_id},
@@ -29,11 +29,11 @@ int preview(const Context& c, const evidence::DatasetPlan& plan) {
   return static_cast<int>(ExitCode::done);
 }
 
-int run(const Context& c, const evidence::DatasetRequest& request) {
+int run_dataset_snapshot(const Context& c, const evidence::DatasetRequest& request) {
   const evidence::DataRoot root(c.data_root);
   const auto plan = evidence::plan_dataset(root, request);
   if (!plan) return c.refused(plan.error());
-  if (c.dry_run) return preview(c, *plan);
+  if (c.dry_run) return preview_dataset_snapshot(c, *plan);
   const auto taken = evidence::take_dataset(root, *plan);
   if (!taken) return c.refused(taken.error());
   Json rows = Json::object();
@@ -70,7 +70,7 @@ Command dataset_snapshot_command() {
                            "run directories, run ids, or unique parts of one");
             app.add_option("--campaign", request->campaign, "every sealed run of this campaign");
             app.add_flag("--all", request->all, "every sealed run of the data root");
-            return [&c, request] { return run(c, *request); };
+            return [&c, request] { return run_dataset_snapshot(c, *request); };
           }};
 }
 

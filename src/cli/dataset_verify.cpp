@@ -7,7 +7,7 @@
 namespace hebe::cli {
 namespace {
 
-int run(const Context& c, const std::string& name) {
+int run_dataset_verify(const Context& c, const std::string& name) {
   const evidence::DataRoot root(c.data_root);
   const auto directory = evidence::find_dataset(root, name);
   if (!directory) return c.refused(directory.error());
@@ -42,7 +42,7 @@ Command dataset_verify_command() {
             auto name = std::make_shared<std::string>();
             app.add_option("dataset", *name,
                            "dataset directory, id, or a unique part of one (default: the newest)");
-            return [&c, name] { return run(c, *name); };
+            return [&c, name] { return run_dataset_verify(c, *name); };
           }};
 }
 

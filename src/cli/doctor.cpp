@@ -7,7 +7,7 @@
 namespace hebe::cli {
 namespace {
 
-int run(const Context& c) {
+int run_doctor(const Context& c) {
   auto machine = c.machine(0);
   if (!machine) return c.refused(machine.error());
   const auto report = campaign::examine(
@@ -49,7 +49,7 @@ Command doctor_command() {
   return {"doctor",
           "Record and validate tool chain, GPU, meters and data root; exit 3 where measuring is "
           "not possible",
-          [](CLI::App&, Context& c) { return [&c] { return run(c); }; }};
+          [](CLI::App&, Context& c) { return [&c] { return run_doctor(c); }; }};
 }
 
 } // namespace hebe::cli

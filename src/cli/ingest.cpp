@@ -6,12 +6,12 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct IngestOptions {
   std::vector<std::string> names;
   bool for_worker = false;
 };
 
-Json json_of(const evidence::SealedRun& run) {
+Json json_of_ingest(const evidence::SealedRun& run) {
   return {{"run_id", run.run_id},
           {"seal", run.seal},
           {"directory", run.directory.string()},
@@ -19,7 +19,7 @@ Json json_of(const evidence::SealedRun& run) {
 }
 
 // The worker that calls holds the job's lock and writes the journal itself.
-Result<std::optional<evidence::SealedRun>> seal(const Context& c, const Options& o,
+Result<std::optional<evidence::SealedRun>> seal(const Context& c, const IngestOptions& o,
                                                 const std::filesystem::path& captured) {
   const evidence::DataRoot root(c.data_root);
   const campaign::JobCallbacks callbacks{
@@ -32,7 +32,7 @@ Result<std::optional<evidence::SealedRun>> seal(const Context& c, const Options&
   return std::optional(std::move(run));
 }
 
-int run(const Context& c, const Options& o) {
+int run_ingest(const Context& c, const IngestOptions& o) {
   std::vector<std::filesystem::path> captured;
   for (const auto& name : o.names) captured.push_back(std::filesystem::absolute(name));
   if (o.names.empty()) captured = evidence::DataRoot(c.data_root).captured();
@@ -51,7 +51,7 @@ int run(const Context& c, const Options& o) {
       if (refused) tell("hebe: " + to_text(*refused) + "\n");
       refused = run.error();
     } else if (*run) {
-      sealed.push_back(json_of(**run));
+      sealed.push_back(json_of_ingest(**run));
       if (!c.json) c.print("sealed: " + (*run)->directory.string());
     } else {
       waiting.push_back(directory.string());
@@ -72,11 +72,11 @@ Command ingest_command() {
       "Seal finished measurements that a dead process left: compact their telemetry to Parquet, "
       "verify, index",
       [](CLI::App& app, Context& c) {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<IngestOptions>();
         app.add_option("captured", o->names,
                        "captured directories (default: all of the data root)");
         app.add_flag("--for-worker", o->for_worker)->group(""); // not for people
-        return [&c, o] { return run(c, *o); };
+        return [&c, o] { return run_ingest(c, *o); };
       }};
 }
 

@@ -44,7 +44,7 @@ void detection(const Context& c, const Json& d) {
   say("with the warm-up", d.at("with_warm_up"));
 }
 
-void tell(const Context& c, const campaign::FinishedLadder& ladder) {
+void tell_ladder_report(const Context& c, const campaign::FinishedLadder& ladder) {
   const auto& a = ladder.analysis;
   c.print(fmt::format("control ladder: {} ({}, {})", a.at("verdict").get<std::string>(),
                       a.at("provenance").get<std::string>(), a.at("label").get<std::string>()));
@@ -89,7 +89,7 @@ int report_ladder(const Context& c, const campaign::FrozenCampaign& campaign,
                   {"dataset", ladder->dataset},
                   {"plot", ladder->plot.string()}});
   else
-    tell(c, *ladder);
+    tell_ladder_report(c, *ladder);
   if (ladder->analysis.at("claim_holds").get<bool>()) return static_cast<int>(ExitCode::done);
   return static_cast<int>(ladder->analysis.at("verdict") == "inconclusive" ? ExitCode::inconclusive
                                                                            : ExitCode::claim_fails);

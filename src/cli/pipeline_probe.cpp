@@ -13,7 +13,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct PipelineProbeOptions {
   std::string subject;
   bool redact = false;
   int arch = 90;
@@ -21,7 +21,7 @@ struct Options {
 };
 
 // Without --case: what the reintegration is of, as its specification says.
-Result<kernel::CaseRequest> subject_of(const Context& c, const Options& o) {
+Result<kernel::CaseRequest> subject_of(const Context& c, const PipelineProbeOptions& o) {
   if (!o.subject.empty()) return case_named(c, o.subject, std::filesystem::current_path());
   HEBE_TRY(const auto file, spec_named(c, "layernorm-reintegration"));
   HEBE_TRY(const auto spec,
@@ -31,7 +31,7 @@ Result<kernel::CaseRequest> subject_of(const Context& c, const Options& o) {
   return std::ranges::find(spec.points, true, &qualify::Point::primary)->subject;
 }
 
-void tell(const Context& c, const Json& r) {
+void tell_pipeline_probe(const Context& c, const Json& r) {
   c.print(fmt::format("Triton {}, ptxas {}", r.at("triton").get<std::string>(),
                       r.at("ptxas").get<std::string>()));
   for (const auto& row : r.at("rows"))
@@ -42,7 +42,7 @@ void tell(const Context& c, const Json& r) {
                         d.at("name").get<std::string>(), d.at("evidence").get<std::string>()));
 }
 
-int run(const Context& c, const Options& o) {
+int run_pipeline_probe(const Context& c, const PipelineProbeOptions& o) {
   const evidence::DataRoot root(c.data_root);
   const auto refused = [&](Refusal r) {
     if (r.not_written.empty()) r.not_written = "the record of the probe";
@@ -66,7 +66,7 @@ int run(const Context& c, const Options& o) {
                   {"qualified", probe->qualified},
                   {"record", stored->json}});
   } else {
-    tell(c, stored->json);
+    tell_pipeline_probe(c, stored->json);
     c.print(probe->qualified ? "a rewritten TTGIR can be relied on with this toolchain"
                              : "NOT qualified: a rewritten TTGIR cannot be relied on here");
     c.print("record: " + stored->file.string());
@@ -80,7 +80,7 @@ Command layernorm_reintegration_probe_command() {
   return {"layernorm-reintegration-probe",
           "Try what the installed Triton can dump, override and compile again, byte by byte",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<PipelineProbeOptions>();
             app.add_option("--case", o->subject,
                            "another kernel to try it on (default: the official LayerNorm forward)");
             app.add_option("--arch", o->arch, "compute capability to compile for, times 10")
@@ -88,7 +88,7 @@ Command layernorm_reintegration_probe_command() {
                 ->check(CLI::Range(70, 999));
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the record");
             add_source_options(app, o->source);
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_pipeline_probe(c, *o); };
           }};
 }
 

@@ -12,7 +12,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct ProbeMeterOptions {
   ProbeOptions probe;
   std::optional<std::string> verify, external;
   bool if_needed = false;
@@ -56,7 +56,7 @@ void print_levels(const Context& c, const measure::Qualification& q) {
   }
 }
 
-Json json_of(const campaign::MeterProbe& probe) {
+Json json_of_probe_meter(const campaign::MeterProbe& probe) {
   return {{"id", probe.stored.id},
           {"file", probe.stored.file.string()},
           {"qualification", probe.stored.json}};
@@ -84,8 +84,8 @@ void print_probe(const Context& c, const campaign::MeterProbe& probe) {
   c.print("record: " + probe.stored.file.string());
 }
 
-Json json_of(const campaign::BoardOutcome& o) {
-  Json j = o.probe ? json_of(*o.probe) : Json::object();
+Json json_of_probe_meter(const campaign::BoardOutcome& o) {
+  Json j = o.probe ? json_of_probe_meter(*o.probe) : Json::object();
   if (o.refusal) j["refused"] = refusal_json(with_not_written(*o.refusal));
   if (!o.why_not_needed.empty()) j["not_needed"] = o.why_not_needed;
   return j;
@@ -98,7 +98,7 @@ std::string title_of(const campaign::BoardOutcome& o) {
 int tell_one(const Context& c, const campaign::BoardOutcome& o) {
   if (o.refusal) return refused_probe(c, *o.refusal);
   if (c.json)
-    c.print_json(json_of(o));
+    c.print_json(json_of_probe_meter(o));
   else if (o.probe)
     print_probe(c, *o.probe);
   else
@@ -112,7 +112,7 @@ int tell_all(const Context& c, const std::vector<campaign::BoardOutcome>& outcom
   if (c.json) {
     Json devices = Json::array();
     for (const auto& o : outcomes) {
-      auto j = json_of(o);
+      auto j = json_of_probe_meter(o);
       j.update({{"device", o.selector}, {"exit", static_cast<int>(o.exit_code())}});
       if (!o.uuid.empty()) j.update({{"board", o.board}, {"uuid", o.uuid}});
       devices.push_back(std::move(j));
@@ -137,8 +137,8 @@ int tell_all(const Context& c, const std::vector<campaign::BoardOutcome>& outcom
   return code;
 }
 
-int preview(const Context& c, const campaign::ProbeRequest& request,
-            const std::vector<std::string>& selectors) {
+int preview_probe_meter(const Context& c, const campaign::ProbeRequest& request,
+                        const std::vector<std::string>& selectors) {
   Json devices = Json::array();
   auto worst = ExitCode::done;
   double total_s = 0;
@@ -190,7 +190,7 @@ Status take_external(const std::string& log, std::size_t devices, campaign::Prob
                                  "the qualification"});
 }
 
-int run(Context c, const Options& o, bool device_given) {
+int run_probe_meter(Context c, const ProbeMeterOptions& o, bool device_given) {
   const evidence::DataRoot root(c.data_root);
   if (o.verify)
     return verify_qualification(
@@ -204,7 +204,7 @@ int run(Context c, const Options& o, bool device_given) {
   if (o.external)
     if (const auto taken = take_external(*o.external, selectors->size(), *request); !taken)
       return c.refused(taken.error());
-  if (c.dry_run) return preview(c, *request, *selectors);
+  if (c.dry_run) return preview_probe_meter(c, *request, *selectors);
   watch_for_interrupt();
   ProgressBar bar(c.quiet);
   const bool several = selectors->size() > 1;
@@ -224,7 +224,7 @@ Command probe_meter_command() {
           "Find out which power and energy sources of every board (or of --device's) can be "
           "believed; exit 1 where none can",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<ProbeMeterOptions>();
             add_probe_options(app, o->probe);
             app.add_option("--external", o->external,
                            "log of an external meter (CSV: time, watts) that runs meanwhile; the "
@@ -241,7 +241,7 @@ Command probe_meter_command() {
                        "this order:\n0 qualified or not needed, 1 not qualified, 2 usage, 3 unfit "
                        "or busy, 5 bad data, 70 a bug, 130 interrupted.");
             const auto* device = app.get_parent()->get_option("--device");
-            return [&c, o, device] { return run(c, *o, device->count() > 0); };
+            return [&c, o, device] { return run_probe_meter(c, *o, device->count() > 0); };
           }};
 }
 

@@ -44,7 +44,7 @@ int refused_probe(const Context& c, Refusal refusal) {
 
 namespace {
 
-Json json_of(const evidence::VerifyReport& report) {
+Json json_of_probe_report(const evidence::VerifyReport& report) {
   Json problems = Json::array();
   for (const auto& p : report.problems)
     problems.push_back({{"code", hebe::name_of(p.code)}, {"what", p.what}, {"where", p.where}});
@@ -79,7 +79,7 @@ int verify_qualification(const Context& c, evidence::QualificationKind kind,
     const auto report = evidence::verify_qualification(root, kind, one, find);
     if (!report) return c.refused(report.error());
     valid = valid && report->valid();
-    records.push_back(json_of(*report));
+    records.push_back(json_of_probe_report(*report));
     if (!c.json) print_report(c, *report);
   }
   if (c.json && records.size() == 1)

@@ -10,7 +10,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct ProbeResponseOptions {
   ProbeOptions probe;
   std::optional<std::string> verify;
 };
@@ -67,7 +67,7 @@ int tell_of(const Context& c, const campaign::ResponseProbe& probe) {
   return code;
 }
 
-int run(const Context& c, const Options& o) {
+int run_probe_response(const Context& c, const ProbeResponseOptions& o) {
   const evidence::DataRoot root(c.data_root);
   if (o.verify)
     return verify_qualification(c, evidence::QualificationKind::response, *o.verify,
@@ -105,11 +105,11 @@ Command probe_response_command() {
           "Step the board's load and see how late and how smooth its meters show it; exit 1 where "
           "the primary does not",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<ProbeResponseOptions>();
             add_probe_options(app, o->probe);
             app.add_option("--verify", o->verify,
                            "compute a stored response's findings again (part of its id)");
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_probe_response(c, *o); };
           }};
 }
 

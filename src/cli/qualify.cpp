@@ -16,7 +16,7 @@ namespace hebe::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct QualifyOptions {
   std::string spec;
   bool all_points = true, redact = false;
   std::optional<std::string> verify;
@@ -64,7 +64,7 @@ void tell_variant(const Context& c, const Json& v) {
                           check.at("evidence").get<std::string>()));
 }
 
-void tell(const Context& c, const Json& record, const evidence::StoredRecord& stored) {
+void tell_qualify(const Context& c, const Json& record, const evidence::StoredRecord& stored) {
   for (const auto& point : record.at("points")) {
     c.print(fmt::format("{}{}", point.at("name").get<std::string>(),
                         point.at("primary").get<bool>() ? " (primary)" : ""));
@@ -97,7 +97,7 @@ Status keep_points(qualify::QualificationSpec& spec, const std::vector<std::stri
   return {};
 }
 
-void preview(const Context& c, const qualify::QualificationSpec& spec, bool all_points) {
+void preview_qualify(const Context& c, const qualify::QualificationSpec& spec, bool all_points) {
   Json points = Json::array(), candidates = Json::array();
   for (const auto& p : spec.points)
     if (all_points || p.primary) points.push_back(p.name);
@@ -109,7 +109,7 @@ void preview(const Context& c, const qualify::QualificationSpec& spec, bool all_
                         candidates.size()));
 }
 
-int run(const Context& c, const Options& o) {
+int run_qualify(const Context& c, const QualifyOptions& o) {
   const evidence::DataRoot root(c.data_root);
   if (o.verify)
     return verify_record(c, evidence::kernel_qualifications(root), evidence::kKernelQualification,
@@ -136,7 +136,7 @@ int run(const Context& c, const Options& o) {
   request.spec = std::move(*spec);
   if (const auto kept = keep_points(request.spec, o.points); !kept) return refused(kept.error());
   request.all_points = o.all_points || !o.points.empty();
-  if (c.dry_run) return preview(c, request.spec, request.all_points), 0;
+  if (c.dry_run) return preview_qualify(c, request.spec, request.all_points), 0;
   if (const auto done = complete(request, c, o.source, o.redact); !done)
     return refused(done.error());
   watch_for_interrupt();
@@ -151,11 +151,11 @@ int run(const Context& c, const Options& o) {
                   {"qualified", done->findings.qualified()},
                   {"record", stored->json}});
   else
-    tell(c, stored->json, *stored);
+    tell_qualify(c, stored->json, *stored);
   return static_cast<int>(done->findings.qualified() ? ExitCode::done : ExitCode::claim_fails);
 }
 
-void add_common(CLI::App& app, Options& o) {
+void add_common(CLI::App& app, QualifyOptions& o) {
   app.add_option("--point", o.points, "only this point of the specification (repeatable)");
   app.add_option("--verify", o.verify,
                  "check a stored qualification: artifacts, and every rewrite done again; part of "
@@ -166,13 +166,13 @@ void add_common(CLI::App& app, Options& o) {
 
 Command row(const char* name, const char* help, const char* spec) {
   return {name, help, [spec](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<QualifyOptions>();
             o->spec = spec;
             o->all_points = false;
             app.add_flag("--all-cases", o->all_points,
                          "every point of the specification, not the primary one only");
             add_common(app, *o);
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_qualify(c, *o); };
           }};
 }
 
@@ -276,10 +276,10 @@ Command qualify_command() {
       "Prove kernels fit to be measured against each other: outputs, memory, artifacts, spills; "
       "no energy is read",
       [](CLI::App& app, Context& c) {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<QualifyOptions>();
         app.add_option("spec", o->spec, "a specification: a TOML file, or a name in studies/");
         add_common(app, *o);
-        return [&c, o] { return run(c, *o); };
+        return [&c, o] { return run_qualify(c, *o); };
       }};
 }
 

@@ -12,7 +12,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct QueueStatusOptions {
   std::string campaign;
   bool watch = false;
   double interval_s = 2;
@@ -24,7 +24,7 @@ std::string text_of(const Json& holder, const char* name) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-Json json_of(const campaign::QueueView& q) {
+Json json_of_queue_status(const campaign::QueueView& q) {
   Json leases = Json::array(), campaigns = Json::array(), half = Json::array(),
        captured = Json::array();
   for (const auto& l : q.leases)
@@ -97,7 +97,7 @@ bool over(const campaign::QueueView& q) {
   return true;
 }
 
-int run(const Context& c, const Options& o) {
+int run_queue_status(const Context& c, const QueueStatusOptions& o) {
   const evidence::DataRoot root(c.data_root);
   if (o.watch) watch_for_interrupt();
   for (;;) {
@@ -105,9 +105,9 @@ int run(const Context& c, const Options& o) {
     if (!queue) return c.refused(queue.error());
     if (o.watch && !c.json && ::isatty(1) == 1) std::fputs("\x1b[H\x1b[J", stdout);
     if (c.json && o.watch) // a line each time
-      c.print(json_of(*queue).dump(-1, ' ', false, Json::error_handler_t::replace));
+      c.print(json_of_queue_status(*queue).dump(-1, ' ', false, Json::error_handler_t::replace));
     else if (c.json)
-      c.print_json(json_of(*queue));
+      c.print_json(json_of_queue_status(*queue));
     else
       std::fputs(text_of(*queue).c_str(), stdout);
     std::fflush(stdout);
@@ -127,7 +127,7 @@ int run(const Context& c, const Options& o) {
 Command queue_status_command() {
   return {"queue-status", "Who holds which GPU, how far every campaign is, what died on the way",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<QueueStatusOptions>();
             app.add_option("campaign", o->campaign, "one campaign (default: all)");
             app.add_flag(
                 "--watch", o->watch,
@@ -135,7 +135,7 @@ Command queue_status_command() {
             app.add_option("--interval", o->interval_s, "seconds between looks")
                 ->capture_default_str()
                 ->check(CLI::Range(0.1, 3600.0));
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_queue_status(c, *o); };
           }};
 }
 

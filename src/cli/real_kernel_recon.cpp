@@ -12,7 +12,7 @@ namespace hebe::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct RealKernelReconOptions {
   std::string spec = "real-kernel-recon";
   bool all_cases = false, redact = false;
   std::vector<std::string> groups;
@@ -63,7 +63,7 @@ void tell_case(const Context& c, const Json& entry) {
                         v.at("qualified").get<bool>() ? "" : "  " + short_text(first_failure(v))));
 }
 
-void tell(const Context& c, const Json& record, const fs::path& file) {
+void tell_real_kernel_recon(const Context& c, const Json& record, const fs::path& file) {
   c.print(fmt::format("{:<28} {:<9} {:>5} {:>12} {:>11} {:>11} {:>8}", "kernel", "outputs", "regs",
                       "ld TT/PTX/SA", "MB loaded", "MB again", "share"));
   for (const auto& entry : record.at("cases")) tell_case(c, entry);
@@ -102,7 +102,7 @@ void tell(const Context& c, const Json& record, const fs::path& file) {
   c.print("no energy was measured\nrecord: " + file.string());
 }
 
-int run(const Context& c, const Options& o) {
+int run_real_kernel_recon(const Context& c, const RealKernelReconOptions& o) {
   const evidence::DataRoot root(c.data_root);
   const auto refused = [&](Refusal r) {
     if (r.not_written.empty() && r.code != RefusalCode::interrupted)
@@ -146,7 +146,7 @@ int run(const Context& c, const Options& o) {
   if (c.json)
     c.print_json({{"id", stored->id}, {"file", stored->file.string()}, {"record", stored->json}});
   else
-    tell(c, stored->json, stored->file);
+    tell_real_kernel_recon(c, stored->json, stored->file);
   return static_cast<int>(done->all_right ? ExitCode::done : ExitCode::claim_fails);
 }
 
@@ -156,7 +156,7 @@ Command real_kernel_recon_command() {
   return {"real-kernel-recon",
           "Compile and check real kernels, and rank what they move twice; measures no energy",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<RealKernelReconOptions>();
             app.add_option("spec", o->spec, "a specification: a TOML file, or a name in studies/")
                 ->capture_default_str();
             app.add_flag("--all-cases", o->all_cases,
@@ -168,7 +168,7 @@ Command real_kernel_recon_command() {
                            "its id, a file, or \"\" for the newest");
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the record");
             add_source_options(app, o->source);
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_real_kernel_recon(c, *o); };
           }};
 }
 

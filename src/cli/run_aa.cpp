@@ -12,7 +12,7 @@
 namespace hebe::cli {
 namespace {
 
-void tell(const Context& c, const campaign::JobOutcome& o) {
+void tell_run_aa(const Context& c, const campaign::JobOutcome& o) {
   const auto& a = o.analysis;
   const auto& arm = a.json.at("arms").at("A");
   const auto provenance = std::string(name_of(o.acquisition.provenance));
@@ -38,7 +38,7 @@ void tell(const Context& c, const campaign::JobOutcome& o) {
   c.print("record: " + o.run.directory.string());
 }
 
-int run(const Context& c, const JobOptions& o) {
+int run_aa(const Context& c, const JobOptions& o) {
   const auto request = job_request(c, o);
   if (!request) return c.refused(request.error());
   const evidence::DataRoot root(c.data_root);
@@ -72,7 +72,7 @@ int run(const Context& c, const JobOptions& o) {
                   {"bytes", outcome->run.bytes},
                   {"analysis", outcome->analysis.json}});
   else
-    tell(c, *outcome);
+    tell_run_aa(c, *outcome);
   return exit_for(outcome->analysis);
 }
 
@@ -85,7 +85,7 @@ Command run_aa_command() {
           [](CLI::App& app, Context& c) {
             auto o = std::make_shared<JobOptions>();
             add_job_options(app, *o);
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_aa(c, *o); };
           }};
 }
 

@@ -10,14 +10,14 @@
 namespace hebe::cli {
 namespace {
 
-struct Options : JobOptions {
+struct RunControlLadderOptions : JobOptions {
   // None, the smallest that a few percent of noise still shows, and up to as much again: small ones
   // say where detection ends, large ones give the line its length.
   std::vector<double> fractions = {0, 0.05, 0.1, 0.25, 0.5, 1};
   int replicates = 3;
 };
 
-Result<campaign::CampaignSpec> spec_from(const Context& c, const Options& o) {
+Result<campaign::CampaignSpec> spec_from(const Context& c, const RunControlLadderOptions& o) {
   HEBE_TRY(auto job, job_request(c, o));
   return campaign::ladder_spec({job, o.fractions, o.replicates, o.seed.value_or(0)});
 }
@@ -35,7 +35,7 @@ Result<campaign::PlanRequest> plan_request(const Context& c) {
   return r;
 }
 
-int run(const Context& c, const Options& o) {
+int run_control_ladder(const Context& c, const RunControlLadderOptions& o) {
   const auto spec = spec_from(c, o);
   if (!spec) return c.refused(spec.error());
   auto request = plan_request(c);
@@ -86,7 +86,7 @@ Command run_control_ladder_command() {
           "Measure known fractions of extra memory traffic, replicated: the response, its line and "
           "the smallest fraction that is seen",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<RunControlLadderOptions>();
             o->subject = "traffic-control";
             add_job_options(app, *o);
             app.add_option("--fractions", o->fractions,
@@ -95,7 +95,7 @@ Command run_control_ladder_command() {
                 ->capture_default_str();
             app.add_option("--replicates", o->replicates, "jobs at each fraction")
                 ->capture_default_str();
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_control_ladder(c, *o); };
           }};
 }
 

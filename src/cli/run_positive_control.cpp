@@ -9,11 +9,11 @@
 namespace hebe::cli {
 namespace {
 
-struct Options : JobOptions {
+struct RunPositiveControlOptions : JobOptions {
   double fraction = 1.0;
 };
 
-void tell(const Context& c, const campaign::ControlOutcome& o) {
+void tell_run_positive_control(const Context& c, const campaign::ControlOutcome& o) {
   const auto& job = o.control;
   const auto& a = job.analysis;
   const auto& control = a.json.at("control");
@@ -43,7 +43,7 @@ void tell(const Context& c, const campaign::ControlOutcome& o) {
   c.print("record: " + job.run.directory.string());
 }
 
-Json json_of(const campaign::JobOutcome& o) {
+Json json_of_run_positive_control(const campaign::JobOutcome& o) {
   return {{"run_id", o.run.run_id},
           {"seal", o.run.seal},
           {"directory", o.run.directory.string()},
@@ -51,13 +51,14 @@ Json json_of(const campaign::JobOutcome& o) {
           {"analysis", o.analysis.json}};
 }
 
-Result<campaign::JobRequest> request_from(const Context& c, const Options& o) {
+Result<campaign::JobRequest> request_from_run_positive_control(const Context& c,
+                                                               const RunPositiveControlOptions& o) {
   HEBE_TRY(auto protocol, job_request(c, o));
   return campaign::control_request(std::move(protocol), o.fraction);
 }
 
-int run(const Context& c, const Options& o) {
-  const auto request = request_from(c, o);
+int run_positive_control(const Context& c, const RunPositiveControlOptions& o) {
+  const auto request = request_from_run_positive_control(c, o);
   if (!request) return c.refused(request.error());
   if (c.dry_run) {
     const auto of = [](const campaign::JobSpec& spec) {
@@ -87,13 +88,13 @@ int run(const Context& c, const Options& o) {
     return c.refused(refusal);
   }
   if (c.json) {
-    auto json = json_of(outcome->control);
+    auto json = json_of_run_positive_control(outcome->control);
     json["calibration"] = {{"run_id", outcome->calibration.run.run_id},
                            {"seal", outcome->calibration.run.seal},
                            {"directory", outcome->calibration.run.directory.string()}};
     c.print_json(json);
   } else {
-    tell(c, *outcome);
+    tell_run_positive_control(c, *outcome);
   }
   return exit_for(outcome->control.analysis);
 }
@@ -105,13 +106,13 @@ Command run_positive_control_command() {
           "Measure a known extra memory traffic: predicted first from a calibration, then seen or "
           "not, sealed",
           [](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<RunPositiveControlOptions>();
             o->subject = "traffic-control";
             add_job_options(app, *o);
             app.add_option("--fraction", o->fraction,
                            "extra traffic of arm B over arm A's; 1 is as much again")
                 ->capture_default_str();
-            return [&c, o] { return run(c, *o); };
+            return [&c, o] { return run_positive_control(c, *o); };
           }};
 }
 

@@ -11,7 +11,7 @@ namespace hebe::cli {
 namespace {
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunVerifyOptions {
   std::vector<std::string> names;
   bool all = false;
 };
@@ -23,7 +23,7 @@ Json problems_json(const evidence::VerifyReport& report) {
   return out;
 }
 
-Json json_of(const evidence::VerifyReport& report) {
+Json json_of_run_verify(const evidence::VerifyReport& report) {
   const auto of_analysis = [&](const char* name) {
     return report.analysis.is_object() ? report.analysis.at(name) : Json(nullptr);
   };
@@ -41,7 +41,7 @@ int one(const Context& c, const fs::path& directory) {
   const auto report = evidence::verify_run(directory);
   if (!report) return c.refused(report.error());
   if (c.json) {
-    c.print_json(json_of(*report));
+    c.print_json(json_of_run_verify(*report));
   } else {
     c.print(report->directory.string());
     for (const auto& text : report->passed) c.print("  ok           " + text);
@@ -67,7 +67,8 @@ Line line_for(const Context& c, const fs::path& directory) {
     report = std::move(refused);
   }
   if (c.json)
-    return {json_of(*report).dump(-1, ' ', false, Json::error_handler_t::replace), report->valid()};
+    return {json_of_run_verify(*report).dump(-1, ' ', false, Json::error_handler_t::replace),
+            report->valid()};
   const auto name = report->directory.filename().string();
   if (report->valid())
     return {fmt::format("ok   {}  {}", name, report->analysis.at("verdict").get<std::string>()),
@@ -135,7 +136,7 @@ int all(const Context& c, const evidence::DataRoot& root) {
   return walked ? runs.finish() : c.refused(walked.error());
 }
 
-int run(const Context& c, const Options& o) {
+int run_verify(const Context& c, const RunVerifyOptions& o) {
   const evidence::DataRoot root(c.data_root);
   if (o.all && !o.names.empty())
     return c.refused(
@@ -173,11 +174,11 @@ Command run_verify_command() {
       "run-verify",
       "Verify sealed runs: every digest and schema, then the analysis recomputed from the samples",
       [](CLI::App& app, Context& c) {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<RunVerifyOptions>();
         app.add_option("run", o->names,
                        "run directories, run ids, or unique parts of them (default: the newest)");
         app.add_flag("--all", o->all, "every run of the data root, a line each, on all cores");
-        return [&c, o] { return run(c, *o); };
+        return [&c, o] { return run_verify(c, *o); };
       }};
 }
 

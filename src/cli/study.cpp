@@ -14,7 +14,7 @@ namespace hebe::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct StudyOptions {
   std::string spec, qualification;
   std::optional<std::string> verify, tier;
   std::optional<int> pairs;
@@ -24,7 +24,7 @@ struct Options {
 };
 
 // The file's protocol, with what the command line says instead; another tier has its own minima.
-Status override_protocol(campaign::JobSpec& protocol, const Options& o) {
+Status override_protocol(campaign::JobSpec& protocol, const StudyOptions& o) {
   if (o.tier && *o.tier != protocol.tier.name) {
     HEBE_TRY(protocol.tier, measure::tier_named(*o.tier));
     protocol.pairs = protocol.tier.min_pairs;
@@ -40,7 +40,8 @@ Status override_protocol(campaign::JobSpec& protocol, const Options& o) {
   return {};
 }
 
-Result<campaign::StudyRequest> request_from(const Context& c, const Options& o, ProgressBar& bar) {
+Result<campaign::StudyRequest> request_from_study(const Context& c, const StudyOptions& o,
+                                                  ProgressBar& bar) {
   campaign::StudyRequest r;
   if (o.spec.empty())
     return refuse(RefusalCode::bad_argument, "no study was named",
@@ -72,7 +73,7 @@ int refused(const Context& c, Refusal r, const char* what) {
   return c.refused(r);
 }
 
-void preview(const Context& c, const campaign::StudyRequest& r, Seconds estimated) {
+void preview_study(const Context& c, const campaign::StudyRequest& r, Seconds estimated) {
   Json contrasts = Json::array();
   for (const auto& k : r.spec.contrasts)
     contrasts.push_back({{"point", k.point}, {"a", k.a}, {"b", k.b}});
@@ -89,22 +90,22 @@ void preview(const Context& c, const campaign::StudyRequest& r, Seconds estimate
                         estimated.value()));
 }
 
-int study(const Context& c, const Options& o) {
+int study(const Context& c, const StudyOptions& o) {
   if (o.verify) return verify_study(c, *o.verify);
   ProgressBar bar(c.quiet);
-  const auto request = request_from(c, o, bar);
+  const auto request = request_from_study(c, o, bar);
   if (!request) return refused(c, request.error(), "the study");
   watch_for_interrupt();
   const auto outcome =
       campaign::run_study(evidence::DataRoot(c.data_root), *request, callbacks_of(bar));
   bar.finish();
   if (!outcome) return refused(c, outcome.error(), "the study");
-  if (c.dry_run) return preview(c, *request, outcome->estimated), 0;
+  if (c.dry_run) return preview_study(c, *request, outcome->estimated), 0;
   return report_study(c, outcome->campaign, outcome->submitted);
 }
 
-void tell(const Context& c, const campaign::StudyRequest& r, const campaign::JobOutcome& o,
-          const evidence::StoredDataset& dataset) {
+void tell_study(const Context& c, const campaign::StudyRequest& r, const campaign::JobOutcome& o,
+                const evidence::StoredDataset& dataset) {
   const auto& k = r.spec.contrasts.front();
   const auto& a = o.analysis;
   c.print(fmt::format(
@@ -127,9 +128,9 @@ void tell(const Context& c, const campaign::StudyRequest& r, const campaign::Job
   c.print("record:  " + o.run.directory.string());
 }
 
-int contrast(const Context& c, const Options& o) {
+int contrast(const Context& c, const StudyOptions& o) {
   ProgressBar bar(c.quiet);
-  const auto request = request_from(c, o, bar);
+  const auto request = request_from_study(c, o, bar);
   if (!request) return refused(c, request.error(), "the run's record");
   const evidence::DataRoot root(c.data_root);
   watch_for_interrupt();
@@ -141,7 +142,7 @@ int contrast(const Context& c, const Options& o) {
     job.subject_b = job.subject;
     const auto plan = campaign::drafted(job);
     if (!plan) return c.refused(plan.error());
-    return preview(c, *request, campaign::estimated_duration(*plan)), 0;
+    return preview_study(c, *request, campaign::estimated_duration(*plan)), 0;
   }
   const auto outcome = campaign::run_contrast(root, *request, callbacks_of(bar));
   bar.finish();
@@ -160,11 +161,11 @@ int contrast(const Context& c, const Options& o) {
                   {"dataset", dataset->id},
                   {"analysis", outcome->analysis.json}});
   else
-    tell(c, *request, *outcome, *dataset);
+    tell_study(c, *request, *outcome, *dataset);
   return exit_for(outcome->analysis);
 }
 
-void add_options(CLI::App& app, Options& o) {
+void add_options(CLI::App& app, StudyOptions& o) {
   app.add_option("--qualification", o.qualification,
                  "the kernel qualification to measure from: its file, its id, or part of it");
   app.add_option("--protocol-tier", o.tier, "in place of the specification's tier");
@@ -181,9 +182,9 @@ void add_options(CLI::App& app, Options& o) {
 
 // spec: of a fixed name; null: the user names one.
 Command command(const char* name, const char* help, const char* spec,
-                int (*what)(const Context&, const Options&)) {
+                int (*what)(const Context&, const StudyOptions&)) {
   return {name, help, [spec, what](CLI::App& app, Context& c) {
-            auto o = std::make_shared<Options>();
+            auto o = std::make_shared<StudyOptions>();
             if (spec != nullptr)
               o->spec = spec;
             else

@@ -24,7 +24,7 @@ void tell_contrast(const Context& c, const Json& k) {
   for (const auto& line : k.at("words")) c.print("  " + line.get<std::string>());
 }
 
-void tell(const Context& c, const campaign::FinishedStudy& study) {
+void tell_study_report(const Context& c, const campaign::FinishedStudy& study) {
   const auto& a = study.analysis;
   c.print(fmt::format("study {} ({}, {}): {}", a.at("study").at("name").get<std::string>(),
                       a.at("provenance").get<std::string>(), a.at("label").get<std::string>(),
@@ -81,7 +81,7 @@ int report_study(const Context& c, const campaign::FrozenCampaign& campaign,
                   {"dataset", study->sealed.json.at("dataset")},
                   {"analysis", study->analysis}});
   else
-    tell(c, *study);
+    tell_study_report(c, *study);
   return exit_of(study->analysis);
 }
 

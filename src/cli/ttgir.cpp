@@ -16,7 +16,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct TtgirOptions {
   std::vector<std::string> files;
   bool structural = false, carry = false, time = false;
 };
@@ -40,7 +40,7 @@ double seconds_of(const std::string& text, bool carry) {
   return least;
 }
 
-int print(const Context& c, const Options& o) {
+int print_ttgir(const Context& c, const TtgirOptions& o) {
   Json list = Json::array();
   for (const auto& file : o.files) {
     const auto module = module_of(file, o.carry);
@@ -61,7 +61,7 @@ int print(const Context& c, const Options& o) {
   return static_cast<int>(ExitCode::done);
 }
 
-int verify(const Context& c, const Options& o) {
+int verify(const Context& c, const TtgirOptions& o) {
   bool good = true;
   Json list = Json::array();
   for (const auto& file : o.files) {
@@ -102,35 +102,35 @@ int verify(const Context& c, const Options& o) {
 } // namespace
 
 Command ttgir_command() {
-  return {"ttgir",
-          "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
-          [](CLI::App& app, Context& c) {
-            auto options = std::make_shared<Options>();
-            auto action = std::make_shared<std::function<int()>>();
-            app.require_subcommand(1);
-            const auto add = [&](const char* name, const char* help,
-                                 int (*run)(const Context&, const Options&)) {
-              auto* sub = app.add_subcommand(name, help);
-              sub->add_option("file", options->files, "files of TTIR or TTGIR")->required();
-              sub->add_flag("--carry", options->carry,
-                            "carry known operations in an unknown form as text");
-              sub->callback([&c, options, action, run] {
-                *action = [&c, options, run] { return run(c, *options); };
-              });
-              return sub;
-            };
-            auto* printing =
-                add("print", "The same bytes again; an edited module in Triton's syntax", print);
-            printing->add_flag("--structural", options->structural,
-                               "print every operation from its structure, never from the source");
-            printing->add_flag("--time", options->time,
-                               "print how long reading and printing takes instead");
-            add("verify", "Dominance, one definition, terminators, types; what is not understood",
-                verify);
-            add_ttgir_run(app, c, *action);
-            add_ttgir_count(app, c, *action);
-            return [action] { return (*action)(); };
-          }};
+  return {
+      "ttgir", "Read TTIR or TTGIR as Triton prints it: print it again, check it, run it, count",
+      [](CLI::App& app, Context& c) {
+        auto options = std::make_shared<TtgirOptions>();
+        auto action = std::make_shared<std::function<int()>>();
+        app.require_subcommand(1);
+        const auto add = [&](const char* name, const char* help,
+                             int (*run)(const Context&, const TtgirOptions&)) {
+          auto* sub = app.add_subcommand(name, help);
+          sub->add_option("file", options->files, "files of TTIR or TTGIR")->required();
+          sub->add_flag("--carry", options->carry,
+                        "carry known operations in an unknown form as text");
+          sub->callback([&c, options, action, run] {
+            *action = [&c, options, run] { return run(c, *options); };
+          });
+          return sub;
+        };
+        auto* printing =
+            add("print", "The same bytes again; an edited module in Triton's syntax", print_ttgir);
+        printing->add_flag("--structural", options->structural,
+                           "print every operation from its structure, never from the source");
+        printing->add_flag("--time", options->time,
+                           "print how long reading and printing takes instead");
+        add("verify", "Dominance, one definition, terminators, types; what is not understood",
+            verify);
+        add_ttgir_run(app, c, *action);
+        add_ttgir_count(app, c, *action);
+        return [action] { return (*action)(); };
+      }};
 }
 
 } // namespace hebe::cli

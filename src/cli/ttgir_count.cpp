@@ -16,7 +16,7 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct TtgirCountOptions {
   std::string file, launch, function, board, grid = "1";
   std::vector<std::string> scalars;
   unsigned threads = core_count();
@@ -31,7 +31,7 @@ Result<std::int64_t> number(std::string_view text, std::string_view option) {
   return value;
 }
 
-Result<ttgir::ScalarLaunch> scalar_launch(const Options& o) {
+Result<ttgir::ScalarLaunch> scalar_launch(const TtgirCountOptions& o) {
   ttgir::ScalarLaunch launch;
   std::string_view rest = o.grid;
   for (std::size_t i = 0;; ++i) {
@@ -106,7 +106,7 @@ void print_floor(const Context& c, const ttgir::Floor& floor, const ttgir::Board
     c.print("  left out, for the board has no such ceiling: " + what);
 }
 
-int counted(const Context& c, const Options& o, const ttgir::Module& module,
+int counted(const Context& c, const TtgirCountOptions& o, const ttgir::Module& module,
             const ttgir::Board* board) {
   auto file = ttgir::LaunchFile::read(o.launch);
   if (!file) return c.refused(file.error());
@@ -128,7 +128,7 @@ int counted(const Context& c, const Options& o, const ttgir::Module& module,
   return static_cast<int>(ExitCode::done);
 }
 
-int estimated(const Context& c, const Options& o, const ttgir::Module& module) {
+int estimated(const Context& c, const TtgirCountOptions& o, const ttgir::Module& module) {
   const auto launch = scalar_launch(o);
   if (!launch) return c.refused(launch.error());
   const auto found = ttgir::estimate(module, o.function, *launch);
@@ -148,7 +148,7 @@ int estimated(const Context& c, const Options& o, const ttgir::Module& module) {
   return static_cast<int>(ExitCode::done);
 }
 
-int run(const Context& c, const Options& o) {
+int run_ttgir_count(const Context& c, const TtgirCountOptions& o) {
   auto text = read_file(o.file);
   if (!text) return c.refused(text.error());
   const auto module = ttgir::read_module(std::move(*text), {true, o.file});
@@ -178,7 +178,7 @@ int run(const Context& c, const Options& o) {
 } // namespace
 
 void add_ttgir_count(CLI::App& app, Context& c, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TtgirCountOptions>();
   auto* sub = app.add_subcommand("count", "What a launch moves and computes; its floor on a board");
   sub->add_option("file", options->file, "file of TTIR or TTGIR")->required();
   sub->add_option("--launch", options->launch, "launch.json: count by running it on the CPU");
@@ -189,7 +189,8 @@ void add_ttgir_count(CLI::App& app, Context& c, std::function<int()>& action) {
   sub->add_option("--board", options->board, "with --launch: the floor on this board, e.g. H200");
   sub->add_option("--function", options->function, "which function; else the first public one");
   sub->add_option("--threads", options->threads, "threads; default: one for each core");
-  sub->callback([&c, options, &action] { action = [&c, options] { return run(c, *options); }; });
+  sub->callback(
+      [&c, options, &action] { action = [&c, options] { return run_ttgir_count(c, *options); }; });
 }
 
 } // namespace hebe::cli

@@ -14,14 +14,14 @@
 namespace hebe::cli {
 namespace {
 
-struct Options {
+struct TtgirRunOptions {
   std::string file, launch, function;
   unsigned threads = core_count();
   std::uint64_t steps = ttgir::Limits{}.steps;
   bool counts = false, poison = false, time = false;
 };
 
-int run(const Context& c, const Options& o) {
+int run_ttgir_run(const Context& c, const TtgirRunOptions& o) {
   auto text = read_file(o.file);
   if (!text) return c.refused(text.error());
   const auto module = ttgir::read_module(std::move(*text), {true, o.file});
@@ -60,7 +60,7 @@ int run(const Context& c, const Options& o) {
 } // namespace
 
 void add_ttgir_run(CLI::App& app, Context& c, std::function<int()>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TtgirRunOptions>();
   auto* sub = app.add_subcommand(
       "run", "One launch on the CPU: outputs go to each buffer's file with .out");
   sub->add_option("file", options->file, "file of TTIR or TTGIR")->required();
@@ -73,7 +73,8 @@ void add_ttgir_run(CLI::App& app, Context& c, std::function<int()>& action) {
   sub->add_flag("--poison", options->poison,
                 "elements without a defined value are NaN or 0xCC, not 0");
   sub->add_flag("--time", options->time, "print seconds and the memory for values too");
-  sub->callback([&c, options, &action] { action = [&c, options] { return run(c, *options); }; });
+  sub->callback(
+      [&c, options, &action] { action = [&c, options] { return run_ttgir_run(c, *options); }; });
 }
 
 } // namespace hebe::cli

@@ -105,7 +105,7 @@ Status Catalog::add(const DataRoot& root, const fs::path& run) {
                                     kUnsealedPrefix, row.run_id);
   HEBE_TRY(auto clear,
            database.prepare("DELETE FROM problems WHERE substr(path, 1, length(?1)) = ?1"));
-  HEBE_CHECK(clear.run(std::array<Cell, 1>{unsealed}));
+  HEBE_CHECK(clear.run(std::array<SqlValue, 1>{unsealed}));
   return transaction.commit();
 }
 
@@ -114,7 +114,7 @@ Result<std::int64_t> Catalog::run_count() { return database_.number("SELECT coun
 Result<std::vector<CatalogRun>> Catalog::runs_of_campaign(const std::string& campaign) {
   HEBE_TRY(auto query, database_.prepare("SELECT " + run_columns() +
                                          " FROM runs WHERE campaign = ? ORDER BY run_id"));
-  HEBE_CHECK(query.bind(std::array<Cell, 1>{campaign}));
+  HEBE_CHECK(query.bind(std::array<SqlValue, 1>{campaign}));
   std::vector<CatalogRun> out;
   for (;;) {
     HEBE_TRY(const bool more, query.row());

@@ -192,7 +192,7 @@ private:
   Result<CatalogReport> checked(Database& database) {
     HEBE_TRY(auto check, database.prepare("PRAGMA quick_check(1)"));
     HEBE_TRY(const bool said, check.row());
-    if (!said || check.cell(0) != Cell("ok"))
+    if (!said || check.cell(0) != SqlValue("ok"))
       return refuse(RefusalCode::io_failed, "the new catalog is damaged: SQLite's check fails",
                     "see the health of the disk", database_name());
     CatalogReport r;

@@ -15,25 +15,27 @@ template <> struct ColumnType<std::optional<std::string>> { static constexpr aut
 template <> struct ColumnType<std::optional<double>> { static constexpr auto text = "REAL"; };
 template <> struct ColumnType<std::optional<bool>> { static constexpr auto text = "INTEGER"; };
 
-Cell cell_of(const std::string& v) { return v; }
-Cell cell_of(std::int64_t v) { return v; }
-Cell cell_of(double v) { return v; }
-Cell cell_of(bool v) { return std::int64_t{v}; }
-template <class T> Cell cell_of(const std::optional<T>& v) { return v ? cell_of(*v) : Cell(); }
+SqlValue cell_of(const std::string& v) { return v; }
+SqlValue cell_of(std::int64_t v) { return v; }
+SqlValue cell_of(double v) { return v; }
+SqlValue cell_of(bool v) { return std::int64_t{v}; }
+template <class T> SqlValue cell_of(const std::optional<T>& v) {
+  return v ? cell_of(*v) : SqlValue();
+}
 
-void take(const Cell& cell, std::string& field) {
+void take(const SqlValue& cell, std::string& field) {
   if (const auto* text = std::get_if<std::string>(&cell)) field = *text;
 }
-void take(const Cell& cell, std::int64_t& field) {
+void take(const SqlValue& cell, std::int64_t& field) {
   if (const auto* n = std::get_if<std::int64_t>(&cell)) field = *n;
 }
-void take(const Cell& cell, std::optional<std::string>& field) {
+void take(const SqlValue& cell, std::optional<std::string>& field) {
   if (const auto* text = std::get_if<std::string>(&cell)) field = *text;
 }
-void take(const Cell& cell, std::optional<bool>& field) {
+void take(const SqlValue& cell, std::optional<bool>& field) {
   if (const auto* n = std::get_if<std::int64_t>(&cell)) field = *n != 0;
 }
-void take(const Cell& cell, std::optional<double>& field) {
+void take(const SqlValue& cell, std::optional<double>& field) {
   if (const auto* d = std::get_if<double>(&cell)) field = *d;
 }
 
@@ -73,8 +75,8 @@ std::string run_columns() {
   return out;
 }
 
-std::vector<Cell> cells_of(const CatalogRun& run) {
-  std::vector<Cell> out;
+std::vector<SqlValue> cells_of(const CatalogRun& run) {
+  std::vector<SqlValue> out;
   for_each_column(run, [&](const char*, const auto& field) { out.push_back(cell_of(field)); });
   return out;
 }
@@ -113,30 +115,30 @@ Status CatalogWriter::put(const ScannedRun& scanned) {
 }
 
 Status CatalogWriter::put(const CatalogProblem& p) {
-  return problem_.run(std::array<Cell, 3>{p.path, p.kind, p.what});
+  return problem_.run(std::array<SqlValue, 3>{p.path, p.kind, p.what});
 }
 
 Status CatalogWriter::put_campaign(const std::string& id, const std::optional<std::string>& name,
                                    std::optional<std::int64_t> jobs) {
-  return campaign_.run(std::array<Cell, 3>{id, cell_of(name), cell_of(jobs)});
+  return campaign_.run(std::array<SqlValue, 3>{id, cell_of(name), cell_of(jobs)});
 }
 
 Status CatalogWriter::put_dataset(const std::string& id, const std::string& directory) {
-  return dataset_.run(std::array<Cell, 2>{id, directory});
+  return dataset_.run(std::array<SqlValue, 2>{id, directory});
 }
 
 Status CatalogWriter::put_analysis(const std::string& id, const std::string& directory) {
-  return analysis_.run(std::array<Cell, 2>{id, directory});
+  return analysis_.run(std::array<SqlValue, 2>{id, directory});
 }
 
 Result<bool> CatalogWriter::knows(const std::string& path) {
-  HEBE_CHECK(knows_.bind(std::array<Cell, 2>{path, last_name(path)}));
+  HEBE_CHECK(knows_.bind(std::array<SqlValue, 2>{path, last_name(path)}));
   return knows_.row();
 }
 
 Status CatalogWriter::forget(const std::string& path) {
-  HEBE_CHECK(forget_run_.run(std::array<Cell, 2>{path, last_name(path)}));
-  return forget_problem_.run(std::array<Cell, 1>{path});
+  HEBE_CHECK(forget_run_.run(std::array<SqlValue, 2>{path, last_name(path)}));
+  return forget_problem_.run(std::array<SqlValue, 1>{path});
 }
 
 } // namespace hebe::evidence

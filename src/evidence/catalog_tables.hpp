@@ -9,7 +9,7 @@ namespace hebe::evidence {
 [[nodiscard]] Status create_catalog_tables(Database& database, std::int64_t version);
 
 [[nodiscard]] std::string run_columns(); ///< "run_id, directory, …"
-[[nodiscard]] std::vector<Cell> cells_of(const CatalogRun& run);
+[[nodiscard]] std::vector<SqlValue> cells_of(const CatalogRun& run);
 /// The row that `statement` stands on, of "SELECT <run_columns()> …".
 [[nodiscard]] CatalogRun run_in(const Statement& statement);
 

@@ -13,7 +13,6 @@
 
 namespace hebe::evidence {
 namespace fs = std::filesystem;
-namespace {
 
 // A file that is hashed while it is written, and whose failures stay refusals: Arrow's own file
 // stream would turn a full disk into prose.
@@ -60,8 +59,6 @@ private:
   std::int64_t position_ = 0;
   std::optional<Refusal> failure_;
 };
-
-} // namespace
 
 std::string partition_path(DatasetTable table, const std::string& provenance,
                            const std::string& kind) {

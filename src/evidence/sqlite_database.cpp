@@ -56,7 +56,7 @@ Refusal refusal_of(sqlite3* database, int result, const std::string& path) {
 void Statement::Finalise::operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
 void Database::Close::operator()(sqlite3* d) const { sqlite3_close_v2(d); }
 
-Status Statement::bind(std::span<const Cell> values) {
+Status Statement::bind(std::span<const SqlValue> values) {
   auto* s = statement_.get();
   sqlite3_reset(s);
   int result = SQLITE_OK;
@@ -85,7 +85,7 @@ Result<bool> Statement::row() {
   return std::unexpected(std::move(refusal));
 }
 
-Status Statement::run(std::span<const Cell> values) {
+Status Statement::run(std::span<const SqlValue> values) {
   HEBE_CHECK(bind(values));
   for (;;) {
     HEBE_TRY(const bool more, row());
@@ -97,7 +97,7 @@ Status Statement::run(std::span<const Cell> values) {
 
 int Statement::columns() const { return sqlite3_column_count(statement_.get()); }
 
-Cell Statement::cell(int column) const {
+SqlValue Statement::cell(int column) const {
   auto* s = statement_.get();
   switch (sqlite3_column_type(s, column)) {
   case SQLITE_INTEGER:
@@ -152,7 +152,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
 Result<std::int64_t> Database::number(std::string_view sql) {
   HEBE_TRY(auto statement, prepare(sql));
   HEBE_TRY(const bool found, statement.row());
-  const auto value = found ? statement.cell(0) : Cell();
+  const auto value = found ? statement.cell(0) : SqlValue();
   if (const auto* n = std::get_if<std::int64_t>(&value)) return *n;
   return refuse(RefusalCode::bad_schema, "required a number for \"" + std::string(sql) + "\"",
                 "make it anew: `hebe catalog-rebuild`", path_);

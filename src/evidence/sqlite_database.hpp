@@ -20,18 +20,18 @@ struct sqlite3_stmt;
 namespace hebe::evidence {
 
 /// A value of a row; monostate is NULL.
-using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 /// A prepared statement. It must not outlive its database.
 class Statement {
 public:
   /// Binds the values in order and runs to the end.
-  [[nodiscard]] Status run(std::span<const Cell> values);
+  [[nodiscard]] Status run(std::span<const SqlValue> values);
   /// Binds, before the first row().
-  [[nodiscard]] Status bind(std::span<const Cell> values);
+  [[nodiscard]] Status bind(std::span<const SqlValue> values);
   /// True: there is a row, read it with cell().
   [[nodiscard]] Result<bool> row();
-  [[nodiscard]] Cell cell(int column) const;
+  [[nodiscard]] SqlValue cell(int column) const;
   [[nodiscard]] int columns() const;
 
 private:

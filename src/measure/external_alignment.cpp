@@ -180,7 +180,7 @@ Result<ExternalAlignment> align_external(const PowerSeries& internal, const Powe
     return refuse(RefusalCode::bad_argument,
                   fmt::format("a settling time of {} s", limits.settle_s), "give 0 to 3600 s");
   const double step = std::max(median_step(internal.time_s), median_step(external.time_s));
-  const MeanPower inside(internal), outside(external);
+  const IntervalPower inside(internal), outside(external);
   HEBE_TRY(const auto match, search_offset(inside, outside, step, limits));
   HEBE_CHECK(check_match(match, limits));
 

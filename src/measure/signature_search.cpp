@@ -8,13 +8,14 @@
 
 namespace hebe::measure {
 
-MeanPower::MeanPower(const PowerSeries& series) : series_(series), joules_(series.time_s.size()) {
+IntervalPower::IntervalPower(const PowerSeries& series)
+    : series_(series), joules_(series.time_s.size()) {
   for (std::size_t i = 1; i < joules_.size(); ++i)
     joules_[i] = joules_[i - 1] + (series.time_s[i] - series.time_s[i - 1]) * 0.5 *
                                       (series.power_w[i] + series.power_w[i - 1]);
 }
 
-double MeanPower::until(double t) const {
+double IntervalPower::until(double t) const {
   const auto& time = series_.time_s;
   const auto& power = series_.power_w;
   if (t <= time.front()) return (t - time.front()) * power.front();
@@ -25,7 +26,7 @@ double MeanPower::until(double t) const {
   return joules_[i] + into * (power[i] + 0.5 * slope * into);
 }
 
-double MeanPower::over(double from, double to) const {
+double IntervalPower::over(double from, double to) const {
   return (until(to) - until(from)) / (to - from);
 }
 
@@ -52,7 +53,7 @@ double correlation_of(std::span<const double> x, std::span<const double> y) {
 namespace {
 
 /// Means of equal stretches, with their mean taken away: what is left is the switching.
-std::vector<double> on_grid(const MeanPower& power, double step) {
+std::vector<double> on_grid(const IntervalPower& power, double step) {
   std::vector<double> grid(static_cast<std::size_t>((power.end_s() - power.begin_s()) / step));
   double sum = 0;
   for (std::size_t k = 0; k < grid.size(); ++k) {
@@ -87,8 +88,8 @@ struct Sums {
 
 } // namespace
 
-Result<CoarseMatch> search_offset(const MeanPower& internal, const MeanPower& external, double step,
-                                  const AlignmentLimits& limits) {
+Result<CoarseMatch> search_offset(const IntervalPower& internal, const IntervalPower& external,
+                                  double step, const AlignmentLimits& limits) {
   const auto x = on_grid(internal, step), y = on_grid(external, step);
   const auto nx = static_cast<std::ptrdiff_t>(x.size()), ny = static_cast<std::ptrdiff_t>(y.size());
   const auto least = std::max<std::ptrdiff_t>(

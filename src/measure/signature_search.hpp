@@ -9,9 +9,9 @@ namespace hebe::measure {
 
 /// Means over any stretch of a series, by its integral; between samples the power is a straight
 /// line.
-class MeanPower {
+class IntervalPower {
 public:
-  explicit MeanPower(const PowerSeries& series);
+  explicit IntervalPower(const PowerSeries& series);
   [[nodiscard]] double over(double from_s, double to_s) const;
   [[nodiscard]] double begin_s() const { return series_.time_s.front(); }
   [[nodiscard]] double end_s() const { return series_.time_s.back(); }
@@ -43,8 +43,8 @@ struct CoarseMatch {
 
 /// Every offset on a grid of `step_s`. Refuses (bad_argument) offsets that leave no overlap and
 /// series too long to search.
-[[nodiscard]] Result<CoarseMatch> search_offset(const MeanPower& internal,
-                                                const MeanPower& external, double step_s,
+[[nodiscard]] Result<CoarseMatch> search_offset(const IntervalPower& internal,
+                                                const IntervalPower& external, double step_s,
                                                 const AlignmentLimits& limits);
 
 /// Both powers at the points of the coarser series, the finer one averaged around each.
@@ -63,7 +63,7 @@ public:
   std::vector<double> time_s;                 ///< internal clock, by the best map
 
 private:
-  MeanPower internal_, external_;
+  IntervalPower internal_, external_;
   bool at_internal_ = true; ///< the internal series is the coarser one
   double width_s_ = 0;
   std::vector<double> point_s_, point_w_; ///< on the coarser series' own clock

@@ -27,11 +27,11 @@ protected:
 TEST_F(SqliteDatabaseTest, values_come_back_as_they_went_in) {
   auto database = opened();
   ASSERT_TRUE(database.execute("CREATE TABLE t (n INTEGER, v)"));
-  const std::array<Cell, 6> values = {Cell(), std::int64_t{-1},       std::int64_t{1} << 62,
-                                      0.1,    std::string("a\0b", 3), std::string()};
+  const std::array<SqlValue, 6> values = {SqlValue(), std::int64_t{-1},       std::int64_t{1} << 62,
+                                          0.1,        std::string("a\0b", 3), std::string()};
   auto insert = database.prepare("INSERT INTO t VALUES (?, ?)").value();
   for (std::size_t i = 0; i < values.size(); ++i)
-    ASSERT_TRUE(insert.run(std::array<Cell, 2>{static_cast<std::int64_t>(i), values[i]}));
+    ASSERT_TRUE(insert.run(std::array<SqlValue, 2>{static_cast<std::int64_t>(i), values[i]}));
   auto query = database.prepare("SELECT v FROM t ORDER BY n").value();
   for (const auto& value : values) {
     ASSERT_TRUE(query.row().value());
