@@ -87,6 +87,43 @@ private:
     }
   }
 
+  void voided(evidence::VerifyReport& report, const Json& recorded, TunedShape again) const {
+    again.voided = Refusal{};
+    auto blank = shape_record(again, tune_.spec);
+    if (!blank) return report.problems.push_back(std::move(blank).error());
+    (*blank)["voided"] = recorded.at("voided");
+    take(report, disagreements(recorded, *blank, again.prepared.spec->shape.name));
+    if (report.valid()) report.passed.push_back("voided: it has no cost and no row");
+  }
+
+  // False where it could not be run again, or where there is none.
+  bool search(evidence::VerifyReport& report, const Json& recorded, TunedShape& again) const {
+    if (recorded.at("search").is_null() || recorded.at("finalists").is_null()) {
+      report.problems.push_back({RefusalCode::bad_schema,
+                                 "it is not voided and has no search or no finalists",
+                                 again.prepared.spec->shape.name,
+                                 "restore the record from a copy",
+                                 {}});
+      return false;
+    }
+    auto searched = search_again(recorded, tune_);
+    if (!searched) {
+      report.problems.push_back(std::move(searched).error());
+      return false;
+    }
+    again.searched = std::move(*searched);
+    report.passed.push_back(
+        fmt::format("search: {} windows of {} candidates in the order of its seed",
+                    again.searched->outcome.taken.size(), again.searched->candidate.size()));
+    if (const auto hosts = again.searched->hosts.size(); hosts > 0)
+      report.passed.push_back(
+          fmt::format("host code: edges and lengths of the windows of {} candidate{}", hosts,
+                      hosts == 1 ? "" : "s"));
+    report.not_checked.push_back("the samples behind the search's windows: a record keeps their "
+                                 "mean power and the counter, not the samples");
+    return true;
+  }
+
   void shape(const Json& recorded, const ShapeSpec& due) {
     const RowKey key{tune_.spec.operation, bucket_text(due), tune_.spec.dtype, tune_.place.board};
     if (recorded.at("voided").is_null()) out_.not_known.insert(key);
@@ -95,33 +132,8 @@ private:
     {
       auto& report = out_.report.part("shape " + due.shape.name);
       candidates(report, recorded, due);
-      if (!recorded.at("voided").is_null()) {
-        again.voided = Refusal{};
-        auto blank = shape_record(again, tune_.spec);
-        if (!blank) return report.problems.push_back(std::move(blank).error());
-        (*blank)["voided"] = recorded.at("voided");
-        take(report, disagreements(recorded, *blank, due.shape.name));
-        if (report.valid()) report.passed.push_back("voided: it has no cost and no row");
-        return;
-      }
-      if (recorded.at("search").is_null() || recorded.at("finalists").is_null())
-        return report.problems.push_back({RefusalCode::bad_schema,
-                                          "it is not voided and has no search or no finalists",
-                                          due.shape.name,
-                                          "restore the record from a copy",
-                                          {}});
-      auto searched = search_again(recorded, tune_);
-      if (!searched) return report.problems.push_back(std::move(searched).error());
-      again.searched = std::move(*searched);
-      report.passed.push_back(
-          fmt::format("search: {} windows of {} candidates in the order of its seed",
-                      again.searched->outcome.taken.size(), again.searched->candidate.size()));
-      if (const auto hosts = again.searched->hosts.size(); hosts > 0)
-        report.passed.push_back(
-            fmt::format("host code: edges and lengths of the windows of {} candidate{}", hosts,
-                        hosts == 1 ? "" : "s"));
-      report.not_checked.push_back("the samples behind the search's windows: a record keeps their "
-                                   "mean power and the counter, not the samples");
+      if (!recorded.at("voided").is_null()) return voided(report, recorded, std::move(again));
+      if (!search(report, recorded, again)) return;
     }
     const auto measured = finalists(recorded);
     auto& report = out_.report.part("choice of " + due.shape.name);
