@@ -7,7 +7,8 @@
 namespace hebe::tune {
 
 Result<PlannedTime> planned_time(const TuneSpec& spec, const PreparedShape& shape) {
-  constexpr double kAround = 1;             // s: a window's pre-roll and the wait for its samples
+  constexpr double kAround =
+      1.6; // s: a window's pre-roll, its load's settling, the wait for its samples
   constexpr std::ptrdiff_t kReferences = 2; // the baseline's windows beside its own, at least
   auto job = spec.protocol;
   job.kind = "ab";

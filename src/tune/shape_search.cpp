@@ -107,7 +107,7 @@ private:
   // Of the first rung; how many follow is not known.
   void report(std::size_t done, Seconds length) const {
     if (!place_.callbacks.progress) return;
-    constexpr double kAround = 1; // s: pre-roll, and waiting for samples
+    constexpr double kAround = 1.6; // s: settling, pre-roll, and waiting for samples
     const double all = static_cast<double>(out_.candidate.size()) + 3;
     const double left = std::max(0.0, all - static_cast<double>(done));
     place_.callbacks.progress({"search of " + shape_.spec->shape.name,

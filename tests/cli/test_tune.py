@@ -343,8 +343,8 @@ def test_a_dry_run_says_how_long_the_board_is_needed_at_least(hebe):
     code, out = tune(hebe, "--dry-run", shapes=TWO)
     assert code == 0, out
     for shape in out["shapes"]:
-        # 3 s of warm-up, two idle windows of 1 s, 3 candidates and two more windows of the baseline of 0.5 s; 1 s around each.
-        assert shape["search_s"] == pytest.approx(3 + 2 * 2 + 5 * 1.5)
+        # 3 s of warm-up, two idle windows of 1 s, 3 candidates and two more windows of the baseline of 0.5 s; 1.6 s around each.
+        assert shape["search_s"] == pytest.approx(3 + 2 * 2.6 + 5 * 2.1)
         assert shape["finalists_s"] > 6 * 2 * 0.5  # six pairs of the tier's shortest windows, and a warm-up
     code, confirmed = tune(hebe, "--dry-run", "--protocol-tier", "confirmation-v1", shapes=TWO)
     assert confirmed["shapes"][0]["finalists_s"] > 12 * 2 * 5 + 30
