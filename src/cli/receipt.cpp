@@ -38,7 +38,7 @@ evidence::SubjectChecks checks() {
           },
           [](const evidence::DataRoot& root,
              const evidence::StoredRecord& record) -> Result<evidence::VerifyReport> {
-            HEBE_TRY(const auto tune, tune::verify_tune(root, record));
+            HEBE_TRY(const auto tune, tune::verify_tune(record, tune::sealed_finalists(root)));
             return flat(tune.report, record.file);
           }};
 }

@@ -150,7 +150,7 @@ int verify_tune(const Context& c, const std::string& name) {
   const evidence::DataRoot root(c.data_root);
   const auto record = tune::find_tune(root, name);
   if (!record) return c.refused(record.error());
-  const auto report = tune::verify_tune_and_profile(root, *record);
+  const auto report = tune::verify_tune_and_profile(root, *record, tune::sealed_finalists(root));
   if (!report) return c.refused(report.error());
   if (c.json)
     c.print_json({{"tune", record->id},

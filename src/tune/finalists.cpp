@@ -157,12 +157,24 @@ void weigh_host(Confirmed& c, HostContender host, const Decision& decision, doub
   c.words += "; " + decision.words;
   const bool is_fastest = host.cost.latency_ns < fastest_ns;
   if (is_fastest) c.fastest = host.candidate;
-  if (decision.b_wins) {
-    c.choice = host.candidate;
-    c.host = std::move(host);
-  }
+  if (decision.b_wins) c.choice = host.candidate;
   // Nothing pairs the host with the board, and nothing is paired with itself.
-  if (is_fastest || c.host) c.against_fastest.reset();
+  if (is_fastest || decision.b_wins) c.against_fastest.reset();
+  c.weighed = std::move(host);
+}
+
+Status weigh_best_host(Confirmed& c, const SearchedShape& s, Objective objective,
+                       const MeasureHost& measure, const std::string& not_written) {
+  const auto& bound = s.outcome.latency_bound_ns;
+  const auto* best = best_host(s.hosts, bound);
+  if (best == nullptr) return {};
+  HEBE_TRY(auto again, measure(best->candidate));
+  HEBE_TRY(const auto choice,
+           arm_cost(c.runs[c.own_run].job, c.choice == 0 ? "A" : "B", s, not_written));
+  HEBE_TRY(const auto decision, decide_host(objective, again, choice, bound, not_written));
+  const auto& fastest = s.outcome.contenders[s.outcome.fastest];
+  weigh_host(c, std::move(again), decision, fastest.cost->latency_ns);
+  return {};
 }
 
 } // namespace hebe::tune

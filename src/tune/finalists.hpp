@@ -23,7 +23,11 @@ struct Confirmed {
   std::string words;                          ///< why it is the choice
   std::optional<std::size_t> against_fastest; ///< run of the fastest (A) and the choice, if apart
   std::size_t own_run = 0;                    ///< run that the board's choice's cost is taken from
-  std::optional<HostContender> host;          ///< given: it is the choice, and this its cost
+  std::optional<HostContender> weighed;       ///< the best host code, measured again
+  /// That, where it is the choice.
+  [[nodiscard]] const HostContender* host() const {
+    return weighed && weighed->candidate == choice ? &*weighed : nullptr;
+  }
 };
 
 /// Whether B is kept in A's place by this objective, and why in words. `bound_ns`: of the latency.
@@ -58,5 +62,12 @@ struct ArmCost {
 /// The decision as part of what was confirmed. `fastest_ns`: the latency of the board's fastest.
 void weigh_host(Confirmed& confirmed, HostContender host, const Decision& decision,
                 double fastest_ns);
+/// Measures host code again, by its place.
+using MeasureHost = std::function<Result<HostContender>(std::size_t candidate)>;
+/// Both for the best of the search's host code, measured again as finalists are, since the
+/// search's best had luck. Nothing where there is none within the bound.
+[[nodiscard]] Status weigh_best_host(Confirmed& confirmed, const SearchedShape& searched,
+                                     Objective objective, const MeasureHost& measure,
+                                     const std::string& not_written);
 
 } // namespace hebe::tune

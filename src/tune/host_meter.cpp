@@ -58,15 +58,14 @@ Result<HostMeter> HostMeter::open(std::vector<meter::Discovered> sources, Clock&
     for (const auto place : places) {
       auto& source = sources[place].source;
       out.driver_ = source->description().driver;
-      out.identity_.name += (out.identity_.name.empty() ? "" : " + ") + sources[place].name;
-      out.counters_.push_back({std::move(source), 0});
+      out.described_.push_back({sources[place].name, source->description().si_per_unit});
+      out.counters_.push_back({std::move(source), 0, 0});
     }
-    out.identity_.status = "usable";
-    out.identity_.provenance = provenance;
+    out.identity_ = host_identity(out.described_, provenance);
     auto works = [&]() -> Status {
       for (auto& c : out.counters_) {
         HEBE_TRY(const auto reading, c.source->read());
-        c.raw = reading.raw;
+        c.raw = c.counted = reading.raw;
       }
       HEBE_CHECK(out.next_update());
       return {};
@@ -89,13 +88,19 @@ Status HostMeter::advance() {
           RefusalCode::meter_backwards, identity_,
           fmt::format("{} fell from {} to {}", d.identity.name, c.raw, reading.raw), {}));
     c.raw = reading.raw;
-    energy_ += Joules(static_cast<double>(counts) * d.si_per_unit);
+    c.counted += counts;
     at_ = reading.after;
   }
   return {};
 }
 
 // Waits until every counter has moved: a sum of which one part holds would be too small.
+HostMeter::Edge HostMeter::edge() const {
+  Edge out{{}, at_};
+  for (const auto& c : counters_) out.counts.push_back(c.counted);
+  return out;
+}
+
 Result<HostMeter::Edge> HostMeter::next_update() {
   const auto from = clock_->now();
   std::vector<std::int64_t> before;
@@ -108,7 +113,7 @@ Result<HostMeter::Edge> HostMeter::next_update() {
     std::size_t held = counters_.size();
     for (std::size_t i = 0; i < counters_.size(); ++i)
       if (counters_[i].raw == before[i]) held = i;
-    if (held == counters_.size()) return Edge{energy_, at_};
+    if (held == counters_.size()) return edge();
     const auto waited = to_seconds(clock_->now() - from);
     if (waited < windows_.longest_wait) continue;
     auto meter = identity_;
@@ -123,21 +128,12 @@ Result<HostMeter::Edge> HostMeter::next_update() {
   }
 }
 
-Watts HostMeter::resolution(Seconds duration) const {
-  double joules = 0;
-  for (const auto& c : counters_) joules += c.source->description().si_per_unit;
-  return Joules(joules) / duration;
-}
-
-Result<measure::IdleStretch> HostMeter::idle() {
-  HEBE_TRY(const auto from, next_update());
+Result<HostStretch> HostMeter::idle() {
+  HEBE_TRY(auto from, next_update());
   clock_->sleep_for(to_nanos(windows_.idle));
-  HEBE_TRY(const auto to, next_update());
-  measure::IdleStretch out;
-  out.duration = to_seconds(to.at - from.at);
-  out.power = (to.energy - from.energy) / out.duration;
-  out.power_error = resolution(out.duration);
-  return out;
+  HEBE_TRY(auto to, next_update());
+  const auto duration = to_seconds(to.at - from.at);
+  return HostStretch{std::move(from.counts), std::move(to.counts), duration, 0, Seconds(0)};
 }
 
 Result<std::int64_t> HostMeter::batch_of(const std::function<Status(std::int64_t)>& work) {
@@ -149,22 +145,20 @@ Result<std::int64_t> HostMeter::batch_of(const std::function<Status(std::int64_t
   return one > 0 ? std::max<std::int64_t>(1, std::llround(kBetweenLooks / one)) : 1000;
 }
 
-Result<measure::SeriesWindow> HostMeter::busy(const std::function<Status(std::int64_t)>& work,
-                                              std::int64_t batch) {
-  measure::SeriesWindow out;
-  HEBE_TRY(const auto from, next_update());
+Result<HostStretch> HostMeter::busy(const std::function<Status(std::int64_t)>& work,
+                                    std::int64_t batch) {
+  HostStretch out;
+  HEBE_TRY(auto from, next_update());
   const auto started = clock_->now();
   do {
     HEBE_CHECK(work(batch));
-    out.launches += batch;
+    out.operations += batch;
   } while (to_seconds(clock_->now() - started) < windows_.busy);
-  out.latency =
-      Seconds(to_seconds(clock_->now() - started).value() / static_cast<double>(out.launches));
-  HEBE_TRY(const auto to, next_update());
+  out.worked = to_seconds(clock_->now() - started);
+  HEBE_TRY(auto to, next_update());
   out.duration = to_seconds(to.at - from.at);
-  out.power = (to.energy - from.energy) / out.duration;
-  out.power_error = resolution(out.duration);
-  out.latency_error = out.latency * 1e-6;
+  out.begin = std::move(from.counts);
+  out.end = std::move(to.counts);
   return out;
 }
 
@@ -177,29 +171,15 @@ Result<HostCost> HostMeter::measure(const std::function<Status(std::int64_t)>& w
   };
   auto batch = batch_of(work);
   if (!batch) return named(std::move(batch).error());
-  std::vector<measure::IdleStretch> idles;
-  std::vector<measure::SeriesWindow> windows;
+  HostReadings readings{described_, {}, {}};
   for (int i = 0; i < windows_.count + 2; ++i) {
     HEBE_CHECK(may_continue());
     const bool is_idle = i == 0 || i == windows_.count + 1;
-    if (is_idle) {
-      auto seen = idle();
-      if (!seen) return named(std::move(seen).error());
-      idles.push_back(*seen);
-    } else {
-      auto seen = busy(work, *batch);
-      if (!seen) return named(std::move(seen).error());
-      windows.push_back(*seen);
-    }
+    auto seen = is_idle ? idle() : busy(work, *batch);
+    if (!seen) return named(std::move(seen).error());
+    (is_idle ? readings.idles : readings.windows).push_back(std::move(*seen));
   }
-  HostCost out;
-  HEBE_TRY(out.idle, idle_power(idles, {}));
-  out.idle.state = Idle::no_context;
-  const auto noise = noise_of(windows).value_or(WindowNoise{});
-  std::vector<CandidateWindow> priced;
-  for (const auto& w : windows) priced.push_back(with_noise(w, noise));
-  HEBE_TRY(out.cost, cost_of(priced, {out.idle, identity_, objective, not_written}));
-  return out;
+  return host_cost(std::move(readings), identity_, objective, not_written);
 }
 
 } // namespace hebe::tune

@@ -5,23 +5,11 @@
 #pragma once
 
 #include "meter/discovered.hpp"
-#include "tune/candidate_cost.hpp"
+#include "tune/host_readings.hpp"
 
 #include <functional>
 
 namespace hebe::tune {
-
-struct HostWindows {
-  Seconds idle{2}, busy{1};
-  int count = 5;           ///< busy windows; idle is read before and after them
-  Seconds longest_wait{1}; ///< for one update of the counter
-};
-
-/// Watts of a machine that does nothing else, and what one operation costs beyond them.
-struct HostCost {
-  IdlePower idle;
-  CandidateCost cost;
-};
 
 class HostMeter {
 public:
@@ -44,27 +32,28 @@ public:
 private:
   struct Counter {
     std::unique_ptr<meter::Source> source;
-    std::int64_t raw = 0; ///< as last read
+    std::int64_t raw = 0;     ///< as last read
+    std::int64_t counted = 0; ///< the same, going on where it wrapped
   };
   struct Edge {
-    Joules energy; ///< since this was opened
+    std::vector<std::int64_t> counts; ///< of each counter
     Instant at;
   };
   HostMeter(Clock& clock, const HostWindows& windows) : clock_(&clock), windows_(windows) {}
   [[nodiscard]] Status advance();
   [[nodiscard]] Result<Edge> next_update();
-  [[nodiscard]] Result<measure::IdleStretch> idle();
-  [[nodiscard]] Result<measure::SeriesWindow> busy(const std::function<Status(std::int64_t)>& work,
-                                                   std::int64_t batch);
+  [[nodiscard]] Edge edge() const;
+  [[nodiscard]] Result<HostStretch> idle();
+  [[nodiscard]] Result<HostStretch> busy(const std::function<Status(std::int64_t)>& work,
+                                         std::int64_t batch);
   [[nodiscard]] Result<std::int64_t> batch_of(const std::function<Status(std::int64_t)>& work);
-  [[nodiscard]] Watts resolution(Seconds duration) const;
 
   Clock* clock_;
   HostWindows windows_;
   MeterIdentity identity_;
   std::string driver_;
   std::vector<Counter> counters_;
-  Joules energy_;
+  std::vector<HostCounter> described_; ///< the same counters
   Instant at_;
 };
 

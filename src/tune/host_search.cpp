@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hebe::tune {
 namespace {
 
@@ -46,6 +48,27 @@ HostMetering rapl_metering() {
           }};
 }
 
+HostContender host_contender(std::size_t candidate, HostCost seen, MeterIdentity meter) {
+  const auto spent = seen.cost.measured + seen.idle.duration;
+  return {candidate, std::move(seen.cost),    seen.idle, std::move(meter),
+          spent,     std::move(seen.readings)};
+}
+
+HostWindows searching_windows(const TuneSpec& spec) {
+  HostWindows out;
+  out.idle = std::max(out.idle, spec.idle);
+  out.busy = std::max(out.busy, spec.window);
+  return out;
+}
+
+HostWindows confirming_windows(const TuneSpec& spec) {
+  HostWindows out;
+  out.idle = std::max(out.idle, spec.idle);
+  out.busy = spec.protocol.window;
+  out.count = std::max(out.count, spec.protocol.pairs);
+  return out;
+}
+
 Status check_host_code(const HostCode& code, const campaign::PreparedCase& baseline,
                        const std::string& who) {
   const auto& launch = baseline.compiled.launch;
@@ -75,8 +98,7 @@ Result<HostContender> measure_host(std::size_t candidate, const TriedCandidate& 
                            meter.identity().status);
     return std::unexpected(std::move(r));
   }
-  return HostContender{candidate, got->cost, got->idle, meter.identity(),
-                       got->cost.measured + got->idle.duration};
+  return host_contender(candidate, std::move(*got), meter.identity());
 }
 
 Result<std::vector<HostContender>> measure_hosts(std::vector<TriedCandidate>& candidates,

@@ -23,8 +23,16 @@ struct HostContender {
   CandidateCost cost;
   IdlePower idle; ///< the host's
   MeterIdentity meter;
-  Seconds spent{0}; ///< windows and idle
+  Seconds spent{0};      ///< windows and idle
+  HostReadings readings; ///< that cost and idle follow from
 };
+/// As it follows from readings.
+[[nodiscard]] HostContender host_contender(std::size_t candidate, HostCost seen,
+                                           MeterIdentity meter);
+/// What the host's meter is asked for: in a search, and of the best again, for as many windows as
+/// the finalists have pairs.
+[[nodiscard]] HostWindows searching_windows(const TuneSpec& spec);
+[[nodiscard]] HostWindows confirming_windows(const TuneSpec& spec);
 
 /// wrong_output: its outputs are not the baseline's within the baseline's tolerance, or two runs
 /// differ. `who` names it.

@@ -89,8 +89,9 @@ void append(evidence::PartsReport& to, evidence::PartsReport from) {
 } // namespace
 
 Result<evidence::PartsReport> verify_tune_and_profile(const evidence::DataRoot& root,
-                                                      const evidence::StoredRecord& record) {
-  HEBE_TRY(auto tune, verify_tune(root, record));
+                                                      const evidence::StoredRecord& record,
+                                                      const FinalistOf& finalist) {
+  HEBE_TRY(auto tune, verify_tune(record, finalist));
   auto out = std::move(tune.report);
   const auto files = profiles_with(root, record.id);
   if (files.empty()) out.missing(out.part("profile"), "the profile with this tune's rows");
@@ -133,7 +134,7 @@ Result<evidence::PartsReport> verify_profile(const evidence::DataRoot& root, con
       } else if (auto record = evidence::load_record(place, "hebe.tune/1"); !record) {
         out.part("tune " + id).problems.push_back(std::move(record).error());
       } else {
-        HEBE_TRY(auto tune, verify_tune(root, *record));
+        HEBE_TRY(auto tune, verify_tune(*record, sealed_finalists(root)));
         append(out, std::move(tune.report));
         tunes[id] = std::move(tune);
       }

@@ -47,10 +47,8 @@ private:
   }
 
   HostSearch on_the_host() const {
-    HostWindows windows;
-    windows.idle = std::max(windows.idle, spec_.idle);
-    windows.busy = std::max(windows.busy, spec_.window);
-    return {place_.host, windows, spec_.objective, [this] { return may_continue(); }, not_written_};
+    return {place_.host, searching_windows(spec_), spec_.objective,
+            [this] { return may_continue(); }, not_written_};
   }
 
   Status load_all(CandidateBench& bench) {

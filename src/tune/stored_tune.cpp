@@ -1,6 +1,7 @@
 #include "tune/stored_tune.hpp"
 
 #include "campaign/campaign_spec.hpp"
+#include "tune/stored_host.hpp"
 
 #include <fmt/format.h>
 
@@ -94,7 +95,20 @@ Status check_window(const measure::SeriesWindow& w, Seconds length, const std::s
   return check_counter(w.counts, w.power, where);
 }
 
+// Candidates that the board's windows are of.
+std::vector<std::size_t> contenders_in(const Json& shape, const TuneSpec& spec) {
+  std::vector<std::size_t> out;
+  const auto& all = shape.at("candidates");
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (was_measured(all[i]) && !is_host_code(all[i], spec)) out.push_back(i);
+  return out;
+}
+
 } // namespace
+
+bool was_ready(const Json& candidate) {
+  return state_in(candidate) == TriedCandidate::State::ready;
+}
 
 std::uint64_t StoredTune::seed_of(const std::string& what) const {
   return campaign::seed_for(std::to_string(place.seed), what);
@@ -154,9 +168,7 @@ Result<SearchedShape> search_again(const Json& shape, const StoredTune& tune) {
   const auto name = shape.at("name").get<std::string>();
   const auto& readings = shape.at("search").at("readings");
   const auto& windows = readings.at("windows");
-  std::vector<std::size_t> candidate; // contender to candidate
-  for (std::size_t i = 0; i < shape.at("candidates").size(); ++i)
-    if (was_measured(shape.at("candidates")[i])) candidate.push_back(i);
+  auto candidate = contenders_in(shape, tune.spec); // contender to candidate
   if (candidate.empty() || candidate.front() != 0)
     return mismatch("the baseline was not measured", name);
   std::size_t next = 0, idles = 0;
@@ -191,6 +203,7 @@ Result<SearchedShape> search_again(const Json& shape, const StoredTune& tune) {
         fmt::format("recorded {} windows; the search asks for {}", windows.size(), next),
         name + ": readings.windows");
   out.candidate = std::move(candidate);
+  HEBE_TRY(out.hosts, hosts_again(shape, tune));
   return out;
 }
 
@@ -218,6 +231,7 @@ Result<Confirmed> confirm_again(const Json& shape, const SearchedShape& searched
   if (next != runs.size())
     return mismatch(fmt::format("recorded {} pairs; the choice needs {}", runs.size(), next),
                     name + ": finalists.runs");
+  HEBE_CHECK(weigh_again(out, shape, searched, tune));
   return out;
 }
 

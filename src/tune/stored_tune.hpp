@@ -22,6 +22,9 @@ struct StoredTune {
 /// A shape's candidates with the state that they were left in before anything was measured.
 [[nodiscard]] PreparedShape candidates_in(const Json& shape, const ShapeSpec& spec);
 
+/// Whether a recorded candidate could be measured when the search began.
+[[nodiscard]] bool was_ready(const Json& candidate);
+
 /// analysis_mismatch: order, number or length of the windows is not what the search asks for, or a
 /// window's readings contradict each other; else what a cost is refused for.
 [[nodiscard]] Result<SearchedShape> search_again(const Json& shape, const StoredTune& tune);

@@ -204,27 +204,14 @@ private:
     return {};
   }
 
-  // Measured again, as finalists are: the search's best had luck.
   Status weigh_hosts(TunedShape& shape, const std::string& not_written) {
-    const auto& searched = *shape.searched;
-    auto& confirmed = *shape.confirmed;
-    const auto& bound = searched.outcome.latency_bound_ns;
-    const auto* best = best_host(searched.hosts, bound);
-    if (best == nullptr) return {};
-    const auto& p = spec_.protocol;
-    HostWindows windows;
-    windows.idle = std::max(windows.idle, spec_.idle);
-    windows.busy = p.window;
-    windows.count = std::max(windows.count, p.pairs);
-    HEBE_TRY(auto again, measure_host(best->candidate, shape.prepared.candidates[best->candidate],
-                                      {request_.host, windows, spec_.objective,
-                                       [&] { return not_interrupted(); }, not_written}));
-    HEBE_TRY(const auto choice, arm_cost(confirmed.runs[confirmed.own_run].job,
-                                         confirmed.choice == 0 ? "A" : "B", searched, not_written));
-    HEBE_TRY(const auto decision, decide_host(spec_.objective, again, choice, bound, not_written));
-    const auto& fastest = searched.outcome.contenders[searched.outcome.fastest];
-    weigh_host(confirmed, std::move(again), decision, fastest.cost->latency_ns);
-    return {};
+    const auto measure = [&](std::size_t candidate) {
+      return measure_host(candidate, shape.prepared.candidates[candidate],
+                          {request_.host, confirming_windows(spec_), spec_.objective,
+                           [&] { return not_interrupted(); }, not_written});
+    };
+    return weigh_best_host(*shape.confirmed, *shape.searched, spec_.objective, measure,
+                           not_written);
   }
 
   Result<campaign::JobOutcome> paired(const PreparedShape& shape, std::size_t a, std::size_t b) {

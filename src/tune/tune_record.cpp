@@ -74,15 +74,22 @@ Json candidate_json(const TriedCandidate& tried, const Contender* contender, boo
   return out;
 }
 
-// Host code has no rungs, and a meter and an idle power of its own.
+// A meter and an idle power of its own, and what both read.
+Json host_cost_json(const HostContender& host) {
+  auto out = cost_json(host.cost);
+  out["meter"] = meter_json(host.meter);
+  out["idle"] = idle_json(host.idle);
+  out["readings"] = json_of(host.readings);
+  return out;
+}
+
+// Host code has no rungs.
 Json host_json(const TriedCandidate& tried, const HostContender& host) {
   auto out = candidate_json(tried, nullptr, false);
   out["state"] = "measured";
   out["measured_s"] = host.cost.measured.value();
   out["spent_s"] = host.spent.value();
-  out["cost"] = cost_json(host.cost);
-  out["cost"]["meter"] = meter_json(host.meter);
-  out["cost"]["idle"] = idle_json(host.idle);
+  out["cost"] = host_cost_json(host);
   return out;
 }
 
@@ -145,13 +152,19 @@ Json search_json(const SearchedShape& s) {
 Json choice_json(const Confirmed& c) {
   Json runs = Json::array();
   for (const auto& r : c.runs) runs.push_back(run_json(r));
-  return {{"choice", c.choice},
-          {"is_baseline", c.choice == 0},
-          {"why", c.words},
-          {"latency_choice", c.fastest},
-          {"latency_choice_differs", c.choice != c.fastest},
-          {"against_latency_choice", c.against_fastest ? Json(*c.against_fastest) : Json()},
-          {"runs", runs}};
+  Json out{{"choice", c.choice},
+           {"is_baseline", c.choice == 0},
+           {"why", c.words},
+           {"latency_choice", c.fastest},
+           {"latency_choice_differs", c.choice != c.fastest},
+           {"against_latency_choice", c.against_fastest ? Json(*c.against_fastest) : Json()},
+           {"runs", runs}};
+  if (!c.weighed) return out;
+  out["host"] = {{"candidate", c.weighed->candidate},
+                 {"measured_s", c.weighed->cost.measured.value()},
+                 {"spent_s", c.weighed->spent.value()},
+                 {"cost", host_cost_json(*c.weighed)}};
+  return out;
 }
 
 Result<Amount> time_of(const CandidateCost& c) {
@@ -246,13 +259,14 @@ Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const T
   HEBE_TRY(const auto bucket, bucket_of(shape.prepared.spec->shape.sizes, spec.bucketed));
   row.key = {spec.operation, text_of(bucket), spec.dtype, place.board};
   HEBE_TRY(const auto a, arm_cost(run.job, "A", s, not_written));
-  HEBE_TRY(const auto own, arm_cost(run.job, baseline_stays || c.host ? "A" : "B", s, not_written));
+  const auto* host = c.host();
+  HEBE_TRY(const auto own, arm_cost(run.job, baseline_stays || host ? "A" : "B", s, not_written));
   row.implementation = implementation_of(chosen);
-  if (c.host) {
-    row.energy_nj = amount_of(c.host->cost.energy);
-    HEBE_TRY(row.time_ns, time_of(c.host->cost));
-    row.meter = c.host->meter;
-    row.idle = c.host->idle.state;
+  if (host) {
+    row.energy_nj = amount_of(host->cost.energy);
+    HEBE_TRY(row.time_ns, time_of(host->cost));
+    row.meter = host->meter;
+    row.idle = host->idle.state;
   } else {
     row.energy_nj = amount_of(own.energy);
     row.time_ns = own.time_ns;
@@ -267,7 +281,7 @@ Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const T
   // Where the baseline stays, the row shows that by naming it as its own baseline.
   row.baseline = Baseline{implementation_of(shape.prepared.candidates.front()), amount_of(a.energy),
                           a.time_ns};
-  if (c.host) {
+  if (host) {
     row.baseline->meter = s.meter; // no pairs, and so no verdict
   } else if (!baseline_stays) {
     const auto& e = run.job.analysis.energy;

@@ -299,6 +299,8 @@ private:
 
 } // namespace
 
+bool runs_on_the_host(const BackendSpec& backend) { return backend.kind == "openblas"; }
+
 std::string_view name_of(Objective o) {
   switch (o) {
   case Objective::energy:

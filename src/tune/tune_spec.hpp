@@ -48,6 +48,9 @@ struct BackendSpec {
   std::string where;                        ///< "backends[1]", for refusals
 };
 
+/// Whether its candidates are host code, which the host's own meter reads.
+[[nodiscard]] bool runs_on_the_host(const BackendSpec& backend);
+
 struct LatencyBound {
   std::optional<double> ns, ratio; ///< one of them; ratio: of the baseline's latency
 };

@@ -3,7 +3,7 @@
 #include "evidence/sealed_run.hpp"
 #include "tune/configuration_space.hpp"
 #include "tune/disagreement.hpp"
-#include "tune/finalist_run.hpp"
+#include "tune/stored_host.hpp"
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@ void take(evidence::VerifyReport& report, std::vector<Refusal> problems) {
 
 class TuneVerification {
 public:
-  TuneVerification(const evidence::DataRoot& root, const evidence::StoredRecord& record)
-      : root_(root), record_(record), json_(record.json) {}
+  TuneVerification(const evidence::StoredRecord& record, const FinalistOf& finalist)
+      : record_(record), finalist_(finalist), json_(record.json) {}
 
   Result<VerifiedTune> run() {
     HEBE_TRY(tune_, stored_tune(json_, record_.file.string()));
@@ -63,6 +63,12 @@ private:
       const bool is_here =
           backend.shapes.empty() ||
           std::ranges::find(backend.shapes, due.shape.name) != backend.shapes.end();
+      if (runs_on_the_host(backend)) { // one candidate, or why there is none
+        const auto count = std::ranges::count_if(
+            all, [&](const Json& c) { return c.at("backend") == backend.name; });
+        take(report, disagreements(count, is_here ? 1 : 0,
+                                   due.shape.name + ": how many candidates of " + backend.name));
+      }
       if (backend.kind != "triton" || !is_here) continue;
       auto space = backend.space;
       space.values.update(backend.option_space.values);
@@ -81,6 +87,43 @@ private:
     }
   }
 
+  void voided(evidence::VerifyReport& report, const Json& recorded, TunedShape again) const {
+    again.voided = Refusal{};
+    auto blank = shape_record(again, tune_.spec);
+    if (!blank) return report.problems.push_back(std::move(blank).error());
+    (*blank)["voided"] = recorded.at("voided");
+    take(report, disagreements(recorded, *blank, again.prepared.spec->shape.name));
+    if (report.valid()) report.passed.push_back("voided: it has no cost and no row");
+  }
+
+  // False where it could not be run again, or where there is none.
+  bool search(evidence::VerifyReport& report, const Json& recorded, TunedShape& again) const {
+    if (recorded.at("search").is_null() || recorded.at("finalists").is_null()) {
+      report.problems.push_back({RefusalCode::bad_schema,
+                                 "it is not voided and has no search or no finalists",
+                                 again.prepared.spec->shape.name,
+                                 "restore the record from a copy",
+                                 {}});
+      return false;
+    }
+    auto searched = search_again(recorded, tune_);
+    if (!searched) {
+      report.problems.push_back(std::move(searched).error());
+      return false;
+    }
+    again.searched = std::move(*searched);
+    report.passed.push_back(
+        fmt::format("search: {} windows of {} candidates in the order of its seed",
+                    again.searched->outcome.taken.size(), again.searched->candidate.size()));
+    if (const auto hosts = again.searched->hosts.size(); hosts > 0)
+      report.passed.push_back(
+          fmt::format("host code: edges and lengths of the windows of {} candidate{}", hosts,
+                      hosts == 1 ? "" : "s"));
+    report.not_checked.push_back("the samples behind the search's windows: a record keeps their "
+                                 "mean power and the counter, not the samples");
+    return true;
+  }
+
   void shape(const Json& recorded, const ShapeSpec& due) {
     const RowKey key{tune_.spec.operation, bucket_text(due), tune_.spec.dtype, tune_.place.board};
     if (recorded.at("voided").is_null()) out_.not_known.insert(key);
@@ -89,29 +132,8 @@ private:
     {
       auto& report = out_.report.part("shape " + due.shape.name);
       candidates(report, recorded, due);
-      if (!recorded.at("voided").is_null()) {
-        again.voided = Refusal{};
-        auto blank = shape_record(again, tune_.spec);
-        if (!blank) return report.problems.push_back(std::move(blank).error());
-        (*blank)["voided"] = recorded.at("voided");
-        take(report, disagreements(recorded, *blank, due.shape.name));
-        if (report.valid()) report.passed.push_back("voided: it has no cost and no row");
-        return;
-      }
-      if (recorded.at("search").is_null() || recorded.at("finalists").is_null())
-        return report.problems.push_back({RefusalCode::bad_schema,
-                                          "it is not voided and has no search or no finalists",
-                                          due.shape.name,
-                                          "restore the record from a copy",
-                                          {}});
-      auto searched = search_again(recorded, tune_);
-      if (!searched) return report.problems.push_back(std::move(searched).error());
-      again.searched = std::move(*searched);
-      report.passed.push_back(
-          fmt::format("search: {} windows of {} candidates in the order of its seed",
-                      again.searched->outcome.taken.size(), again.searched->candidate.size()));
-      report.not_checked.push_back("the samples behind the search's windows: a record keeps their "
-                                   "mean power and the counter, not the samples");
+      if (!recorded.at("voided").is_null()) return voided(report, recorded, std::move(again));
+      if (!search(report, recorded, again)) return;
     }
     const auto measured = finalists(recorded);
     auto& report = out_.report.part("choice of " + due.shape.name);
@@ -147,12 +169,7 @@ private:
                                    {}});
         continue;
       }
-      const auto place = root_.find_run(seal.substr(0, evidence::kSealDigitsInName));
-      if (!place) {
-        out_.report.missing(report, "the run");
-        continue;
-      }
-      if (auto outcome = check_finalist(report, *place, {recorded, run, tune_}))
+      if (auto outcome = finalist_(out_.report, report, {recorded, run, tune_}))
         out.push_back(std::move(*outcome));
     }
     if (out.size() != recorded.at("finalists").at("runs").size()) return std::nullopt;
@@ -177,8 +194,8 @@ private:
     out_.not_known.erase(row->key);
   }
 
-  const evidence::DataRoot& root_;
   const evidence::StoredRecord& record_;
+  const FinalistOf& finalist_;
   const Json& json_;
   StoredTune tune_;
   VerifiedTune out_;
@@ -190,10 +207,20 @@ Result<evidence::StoredRecord> find_tune(const evidence::DataRoot& root, const s
   return evidence::find_record(tunes_of(root), kTuneSchema, name, "hebe tune SPEC");
 }
 
-Result<VerifiedTune> verify_tune(const evidence::DataRoot& root,
-                                 const evidence::StoredRecord& record) {
+FinalistOf sealed_finalists(const evidence::DataRoot& root) {
+  return [&root](evidence::PartsReport& all, evidence::VerifyReport& report,
+                 const FinalistPair& pair) -> std::optional<campaign::JobOutcome> {
+    const auto seal = pair.run.at("seal").get<std::string>();
+    const auto place = root.find_run(seal.substr(0, evidence::kSealDigitsInName));
+    if (place) return check_finalist(report, *place, pair);
+    all.missing(report, "the run");
+    return std::nullopt;
+  };
+}
+
+Result<VerifiedTune> verify_tune(const evidence::StoredRecord& record, const FinalistOf& finalist) {
   try {
-    return TuneVerification(root, record).run();
+    return TuneVerification(record, finalist).run();
   } catch (const Json::exception& e) { // of another type than the schema asks for
     return refuse(RefusalCode::bad_schema, e.what(), "restore the record from a copy",
                   record.file.string());

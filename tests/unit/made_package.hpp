@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace hebe::test {
 
@@ -21,6 +22,7 @@ struct MadePackage {
   bool frozen = false;
   std::int64_t fall_at = -1;
   std::int64_t reads = 0;
+  std::optional<std::int64_t> wraps_at; ///< the counter restarts at 0 after it
   /// What it draws doing nothing is no longer counted from this millisecond on.
   std::int64_t idle_holds_at = std::numeric_limits<std::int64_t>::max();
 
@@ -32,6 +34,7 @@ struct MadePackage {
     d.identity = {name, "energy_uj", scope, "uJ"};
     d.quantity = meter::Quantity::energy_counter;
     d.si_per_unit = unit;
+    d.wraps_at = wraps_at;
     d.driver = "intel-rapl, Linux 6.1";
     std::vector<meter::Discovered> out;
     out.push_back({std::make_unique<meter::CalledSource>(
@@ -42,7 +45,9 @@ struct MadePackage {
                          if (fall_at >= 0 && reads > fall_at) return 1;
                          const auto idle = std::min(milliseconds(), idle_holds_at);
                          const auto busy = static_cast<double>(worked.count() / 1'000'000);
-                         return idle * idle_counts + static_cast<std::int64_t>(busy * work_counts);
+                         const auto all =
+                             idle * idle_counts + static_cast<std::int64_t>(busy * work_counts);
+                         return wraps_at ? all % (*wraps_at + 1) : all;
                        }),
                    name,
                    {}});

@@ -98,7 +98,8 @@ TEST(WeighHost, nothing_pairs_the_host_with_the_board) {
   EXPECT_EQ(slower_and_dearer.choice, 0U);
   EXPECT_EQ(slower_and_dearer.fastest, 2U);
   EXPECT_EQ(slower_and_dearer.against_fastest, 1U); // the pair of the board's two stays
-  EXPECT_FALSE(slower_and_dearer.host);
+  EXPECT_FALSE(slower_and_dearer.host());
+  ASSERT_TRUE(slower_and_dearer.weighed); // kept for the record
   const auto faster_and_dearer = weighed(50, false);
   EXPECT_EQ(faster_and_dearer.choice, 0U);
   EXPECT_EQ(faster_and_dearer.fastest, 5U);
@@ -107,8 +108,8 @@ TEST(WeighHost, nothing_pairs_the_host_with_the_board) {
   EXPECT_EQ(slower_and_cheaper.choice, 5U);
   EXPECT_EQ(slower_and_cheaper.fastest, 2U);
   EXPECT_EQ(slower_and_cheaper.against_fastest, std::nullopt);
-  ASSERT_TRUE(slower_and_cheaper.host);
-  EXPECT_EQ(slower_and_cheaper.host->candidate, 5U);
+  ASSERT_TRUE(slower_and_cheaper.host());
+  EXPECT_EQ(slower_and_cheaper.host()->candidate, 5U);
 }
 
 TEST(BestHost, is_the_cheapest_within_the_bound) {
@@ -232,6 +233,12 @@ TEST(HostChoice, the_record_says_what_each_meter_saw) {
   EXPECT_TRUE(f.at("latency_choice_differs"));
   EXPECT_TRUE(f.at("against_latency_choice").is_null());
   EXPECT_THAT(f.at("why").get<std::string>(), HasSubstr("on the host 100000000 nJ"));
+  auto without = tuned(spec, true);
+  without.searched->hosts.clear();
+  without.confirmed->weighed.reset();
+  const auto plain = shape_record(without, all);
+  ASSERT_TRUE(plain) << to_text(plain.error());
+  EXPECT_FALSE(plain->at("finalists").contains("host")); // as it was before host code was known
 }
 
 } // namespace

@@ -96,6 +96,18 @@ TEST(HostMeter, a_counter_that_freezes_or_falls_meanwhile_gives_no_cost) {
   EXPECT_EQ(got.error().code, RefusalCode::meter_backwards);
 }
 
+TEST(HostMeter, counts_go_on_where_the_counter_wraps) {
+  MadePackage package;
+  package.wraps_at = 100'000'000; // 2 to 5 s
+  auto meter = HostMeter::open(package.sources(), package.clock);
+  ASSERT_TRUE(meter) << to_text(meter.error());
+  const auto got = package.measure(*meter);
+  ASSERT_TRUE(got) << to_text(got.error());
+  EXPECT_NEAR(got->cost.energy.exact_nj, 60e6, 0.5e6);
+  EXPECT_GT(got->readings.idles.back().end.front(), *package.wraps_at);
+  EXPECT_TRUE(check_host_readings(got->readings, {}, "here"));
+}
+
 TEST(HostMeter, work_that_was_not_done_has_no_cost) {
   MadePackage package;
   auto meter = HostMeter::open(package.sources(), package.clock);
