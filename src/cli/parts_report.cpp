@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 namespace hebe::cli {
+namespace {
 
 Json parts_json(const evidence::PartsReport& whole) {
   Json rows = Json::array();
@@ -32,7 +33,16 @@ void print_parts(const Context& c, const evidence::PartsReport& whole) {
                              "the whole");
 }
 
-int exit_of(const evidence::PartsReport& whole) {
+} // namespace
+
+int report_parts(const Context& c, Json named, const evidence::PartsReport& whole) {
+  if (c.json) {
+    named.update(
+        {{"valid", whole.valid()}, {"complete", whole.complete}, {"parts", parts_json(whole)}});
+    c.print_json(named);
+  } else {
+    print_parts(c, whole);
+  }
   if (!whole.valid()) return static_cast<int>(ExitCode::bad_data);
   return static_cast<int>(whole.complete ? ExitCode::done : ExitCode::inconclusive);
 }

@@ -8,9 +8,8 @@
 
 namespace hebe::cli {
 
-[[nodiscard]] Json parts_json(const evidence::PartsReport& report);
-void print_parts(const Context& c, const evidence::PartsReport& report);
+/// Prints the parts; as JSON they follow what `named` says of the whole. Returns the exit code:
 /// done, bad_data, or inconclusive where something that the whole is made of is not here.
-[[nodiscard]] int exit_of(const evidence::PartsReport& report);
+[[nodiscard]] int report_parts(const Context& c, Json named, const evidence::PartsReport& report);
 
 } // namespace hebe::cli

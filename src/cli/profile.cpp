@@ -162,14 +162,7 @@ int expire(const Context& c, const Options& o, const tune::Profile& profile) {
 int verify(const Context& c, const std::string& file) {
   const auto report = tune::verify_profile(evidence::DataRoot(c.data_root), file);
   if (!report) return c.refused(report.error());
-  if (c.json)
-    c.print_json({{"profile", file},
-                  {"valid", report->valid()},
-                  {"complete", report->complete},
-                  {"parts", parts_json(*report)}});
-  else
-    print_parts(c, *report);
-  return exit_of(*report);
+  return report_parts(c, Json::object({{"profile", file}}), *report);
 }
 
 int run(const Context& c, const Options& o) {

@@ -91,18 +91,13 @@ int verify_study(const Context& c, const std::string& name) {
   if (!sealed) return c.refused(sealed.error());
   const auto parts = campaign::verify_study(root, *sealed);
   if (!parts) return c.refused(parts.error());
-  if (!c.json) {
-    print_parts(c, *parts);
-    return exit_of(*parts);
-  }
   const bool whole = parts->valid() && parts->complete;
-  c.print_json({{"study", sealed->id},
-                {"directory", sealed->directory.string()},
-                {"valid", parts->valid()},
-                {"complete", parts->complete},
-                {"study_qualified", whole ? sealed->json.at("study_qualified") : Json(nullptr)},
-                {"parts", parts_json(*parts)}});
-  return exit_of(*parts);
+  return report_parts(
+      c,
+      {{"study", sealed->id},
+       {"directory", sealed->directory.string()},
+       {"study_qualified", whole ? sealed->json.at("study_qualified") : Json(nullptr)}},
+      *parts);
 }
 
 } // namespace hebe::cli

@@ -152,15 +152,7 @@ int verify_tune(const Context& c, const std::string& name) {
   if (!record) return c.refused(record.error());
   const auto report = tune::verify_tune_and_profile(root, *record, tune::sealed_finalists(root));
   if (!report) return c.refused(report.error());
-  if (c.json)
-    c.print_json({{"tune", record->id},
-                  {"record", record->file.string()},
-                  {"valid", report->valid()},
-                  {"complete", report->complete},
-                  {"parts", parts_json(*report)}});
-  else
-    print_parts(c, *report);
-  return exit_of(*report);
+  return report_parts(c, {{"tune", record->id}, {"record", record->file.string()}}, *report);
 }
 
 } // namespace hebe::cli

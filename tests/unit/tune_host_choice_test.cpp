@@ -160,20 +160,27 @@ TunedShape tuned(const ShapeSpec& spec, bool host_wins) {
   return out;
 }
 
+// What a row and a record are made with, beside the shape.
+struct Made {
+  TuneSpec all;
+  TunePlace place{{"GPU-1", "580", "Debian 12", "0.1.0", {}},
+                  "NVIDIA H200",
+                  "2026-11-30T04:20:00Z",
+                  Provenance::measured,
+                  7};
+  Made() {
+    all.name = "made";
+    all.operation = "matmul";
+    all.dtype = "fp32";
+    all.protocol.tier = *measure::tier_named("smoke-v1");
+    all.json = Json::object();
+  }
+};
+
 TEST(HostChoice, its_row_names_its_own_meter_and_the_baselines_beside_it) {
   ShapeSpec spec;
   spec.shape = {"made", {{"m", 2}, {"n", 3}, {"k", 4}}};
-  TuneSpec all;
-  all.name = "made";
-  all.operation = "matmul";
-  all.dtype = "fp32";
-  all.protocol.tier = *measure::tier_named("smoke-v1");
-  all.json = Json::object();
-  const TunePlace place{{"GPU-1", "580", "Debian 12", "0.1.0", {}},
-                        "NVIDIA H200",
-                        "2026-11-30T04:20:00Z",
-                        Provenance::measured,
-                        7};
+  const auto [all, place] = Made();
   const auto shape = tuned(spec, true);
   const auto row = row_of(shape, all, place, "tune-1", "the profile");
   ASSERT_TRUE(row) << to_text(row.error());
@@ -210,16 +217,7 @@ TEST(HostChoice, its_row_names_its_own_meter_and_the_baselines_beside_it) {
 TEST(HostChoice, the_record_says_what_each_meter_saw) {
   ShapeSpec spec;
   spec.shape = {"made", {{"m", 2}, {"n", 3}, {"k", 4}}};
-  TuneSpec all;
-  all.name = all.operation = "made";
-  all.dtype = "fp32";
-  all.protocol.tier = *measure::tier_named("smoke-v1");
-  all.json = Json::object();
-  const TunePlace place{{"GPU-1", "580", "Debian 12", "0.1.0", {}},
-                        "NVIDIA H200",
-                        "2026-11-30T04:20:00Z",
-                        Provenance::measured,
-                        7};
+  const auto [all, place] = Made();
   const auto record = record_of({tuned(spec, true)}, all, place);
   ASSERT_TRUE(record) << to_text(record.error());
   const auto& shape = record->at("shapes").at(0);
