@@ -40,18 +40,6 @@ Status override_protocol(campaign::JobSpec& protocol, const Options& o) {
   return {};
 }
 
-// One shape after another where the board is not had for long; `hebe profile merge` joins them.
-Status keep_named_shapes(tune::TuneSpec& spec, const std::vector<std::string>& names) {
-  if (names.empty()) return {};
-  for (const auto& name : names)
-    if (std::ranges::none_of(spec.shapes, [&](auto& s) { return s.shape.name == name; }))
-      return refuse(RefusalCode::bad_argument, "--shape: there is no shape \"" + name + "\"",
-                    "name one of the specification", spec.name);
-  std::erase_if(spec.shapes,
-                [&](auto& s) { return std::ranges::find(names, s.shape.name) == names.end(); });
-  return {};
-}
-
 Result<tune::TuneRequest> request_from(const Context& c, const Options& o) {
   tune::TuneRequest r;
   if (o.spec.empty())
@@ -62,7 +50,7 @@ Result<tune::TuneRequest> request_from(const Context& c, const Options& o) {
              return case_named(c, name, base);
            }));
   HEBE_CHECK(override_protocol(r.spec.protocol, o));
-  HEBE_CHECK(keep_named_shapes(r.spec, o.shapes));
+  HEBE_CHECK(tune::keep_shapes(r.spec, o.shapes));
   const auto& all = r.spec.backends;
   if (std::ranges::any_of(all, [](auto& b) { return b.kind == "cublaslt"; }))
     r.spec.packages = python_packages(c);

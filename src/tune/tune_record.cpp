@@ -225,27 +225,32 @@ Result<Json> record_of(const std::vector<TunedShape>& shapes, const TuneSpec& sp
     if (shape.searched && meter.is_null()) meter = meter_json(shape.searched->meter);
   }
   const auto& p = spec.protocol;
-  return Json{{"schema", "hebe.tune/1"},
-              {"name", spec.name},
-              {"operation", spec.operation},
-              {"dtype", spec.dtype},
-              {"objective", name_of(spec.objective)},
-              {"method", name_of(spec.method)},
-              {"spec", spec.json},
-              {"protocol",
-               {{"tier", p.tier.name},
-                {"pairs", p.pairs},
-                {"window_s", p.window.value()},
-                {"warm_up_s", p.warm_up.value()}}},
-              {"provenance", name_of(place.provenance)},
-              {"seed", std::to_string(place.seed)},
-              {"when", place.date},
-              {"board", {{"name", place.board}, {"uuid", *place.platform.board_uuid}}},
-              {"driver", place.platform.driver},
-              {"os", place.platform.os},
-              {"hebe", place.platform.hebe},
-              {"meter", meter},
-              {"shapes", list}};
+  Json out{{"schema", "hebe.tune/1"},
+           {"name", spec.name},
+           {"operation", spec.operation},
+           {"dtype", spec.dtype},
+           {"objective", name_of(spec.objective)},
+           {"method", name_of(spec.method)},
+           {"spec", spec.json},
+           {"protocol",
+            {{"tier", p.tier.name},
+             {"pairs", p.pairs},
+             {"window_s", p.window.value()},
+             {"warm_up_s", p.warm_up.value()}}},
+           {"provenance", name_of(place.provenance)},
+           {"seed", std::to_string(place.seed)},
+           {"when", place.date},
+           {"board", {{"name", place.board}, {"uuid", *place.platform.board_uuid}}},
+           {"driver", place.platform.driver},
+           {"os", place.platform.os},
+           {"hebe", place.platform.hebe},
+           {"meter", meter},
+           {"shapes", list}};
+  if (!spec.all_shapes) {
+    out["only_shapes"] = Json::array();
+    for (const auto& s : spec.shapes) out["only_shapes"].push_back(s.shape.name);
+  }
+  return out;
 }
 
 Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const TunePlace& place,

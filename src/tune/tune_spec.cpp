@@ -325,6 +325,18 @@ std::string_view name_of(Method m) {
   return "halving";
 }
 
+Status keep_shapes(TuneSpec& spec, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  for (const auto& name : names)
+    if (std::ranges::none_of(spec.shapes, [&](auto& s) { return s.shape.name == name; }))
+      return refuse(RefusalCode::bad_argument, "--shape: there is no shape \"" + name + "\"",
+                    "name one of the specification", spec.name);
+  std::erase_if(spec.shapes,
+                [&](auto& s) { return std::ranges::find(names, s.shape.name) == names.end(); });
+  spec.all_shapes = false;
+  return {};
+}
+
 Json sizes_json(const Shape& shape) {
   Json out = Json::object();
   for (const auto& s : shape.sizes) out[s.name] = s.size;

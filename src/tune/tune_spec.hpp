@@ -65,6 +65,7 @@ struct TuneSpec {
   Seconds window{0.5}, longest_window{4}, warm_up{5}, idle{2}; ///< of the search
   campaign::JobSpec protocol;                                  ///< of finalists
   std::vector<ShapeSpec> shapes;
+  bool all_shapes = true; ///< else those that were asked for by name
   std::vector<BackendSpec> backends;
   /// Of one shape's simulated board, by its name, or by "NAME.finalists".
   std::map<std::string, std::vector<gpu::Fault>> faults;
@@ -79,6 +80,9 @@ struct TuneSpec {
 /// As a record keeps it. No case is looked for: what ran is in the sealed runs. `where` is named in
 /// refusals: bad_schema, bad_spec.
 [[nodiscard]] Result<TuneSpec> stored_tune_spec(const Json& json, const std::string& where);
+/// Leaves only these shapes, in the specification's order; no name: all stay. One shape after
+/// another is tuned where the board is not had for long. bad_argument: there is no such shape.
+[[nodiscard]] Status keep_shapes(TuneSpec& spec, const std::vector<std::string>& names);
 /// The sizes as an object, for constraints.
 [[nodiscard]] Json sizes_json(const Shape& shape);
 

@@ -356,7 +356,9 @@ def test_one_shape_of_several_is_tuned_by_its_name(hebe):
     code, out = tune(hebe, "--shape", "tall", shapes=TWO, backends=LISTS)
     assert code == 0, out
     assert [row["shape"] for row in rows_of(out)] == ["m<=8192,n=128"]
-    assert [shape["name"] for shape in out["tune"]["shapes"]] == ["tall"]
+    assert [shape["name"] for shape in out["tune"]["shapes"]] == ["tall"] == out["tune"]["only_shapes"]
+    verified = hebe("tune", "--verify", "")
+    assert verified.returncode == 0, verified.stdout
     code, out = tune(hebe, "--shape", "short", shapes=TWO, backends=LISTS)
     assert code == 2 and "short" in out["refused"]["what"]
 
