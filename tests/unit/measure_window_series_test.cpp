@@ -87,8 +87,8 @@ TEST_F(Series, a_meter_that_stops_is_a_refusal_and_no_window) {
   }
 }
 
-// An H200 at its power limit runs a product 12 % slower than its first replays: it was taken for
-// 47 ms of idleness in every attempt.
+// As clocks that fall under a load make it: an H200 refused a product in every attempt, the last
+// for 47 ms of idleness.
 TEST_F(Series, a_board_that_is_slower_under_the_load_than_when_it_was_sized_is_not_idle) {
   open();
   ASSERT_TRUE(series_->warm_up(load(), Seconds(5)));
