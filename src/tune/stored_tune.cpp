@@ -118,8 +118,9 @@ Result<StoredTune> stored_tune(const Json& record, const std::string& where) {
   StoredTune out;
   HEBE_TRY(out.spec, stored_tune_spec(record.at("spec"), where + ": spec"));
   // A command line may have said otherwise than the specification.
-  if (record.contains("only_shapes"))
-    HEBE_CHECK(keep_shapes(out.spec, record.at("only_shapes").get<std::vector<std::string>>()));
+  const auto only = record.value("only_shapes", std::vector<std::string>());
+  if (const auto kept = keep_shapes(out.spec, only); !kept)
+    return mismatch("only_shapes: " + kept.error().what, where);
   const auto& said = record.at("protocol");
   auto& p = out.spec.protocol;
   HEBE_TRY(p.tier, measure::tier_named(said.at("tier").get<std::string>()));

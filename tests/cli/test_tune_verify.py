@@ -249,6 +249,14 @@ def test_a_record_that_is_not_the_one_its_name_says_is_refused(mine):
     assert code == 2 and out["refused"]["code"] == "not_found"
 
 
+def test_shapes_that_the_specification_does_not_have_are_no_usage_error(mine):
+    record = mine.record()
+    record["only_shapes"] = ["nobody"]
+    mine.store(record)
+    code, out = mine.verify(mine.id)
+    assert code == 5 and "nobody" in json.dumps(out), out
+
+
 def test_a_run_of_other_kernels_is_not_taken_for_the_pairs(mine):
     """Two sealed runs that verify, named in each other's place."""
     record = mine.record()
