@@ -114,7 +114,7 @@ void SimBoard::open_context() {
   has_context_ = true;
 }
 
-void SimBoard::append(Instant end, double watts, bool capped) const {
+void SimBoard::append(Instant end, double watts, double stretch) const {
   const auto& last = segments_.back();
   if (end <= last.end) return;
   const double seconds = to_seconds(end - last.end).value();
@@ -125,14 +125,14 @@ void SimBoard::append(Instant end, double watts, bool capped) const {
   const double decay = std::exp(-seconds / model_.thermal_time_constant.value());
   segments_.push_back({last.end, end, watts, settled + (last.celsius_end - settled) * decay,
                        last.joules_before + last.watts * last_seconds,
-                       last.capped_before + (last.capped ? last_seconds : 0), capped});
+                       last.capped_before + (last.capped() ? last_seconds : 0), stretch});
 }
 
 void SimBoard::idle_until(Instant t) const {
   // Idle is cut into pieces so that leakage follows the cooling.
   while (segments_.back().end < t)
     append(std::min(t, segments_.back().end + std::chrono::milliseconds(50)),
-           static_watts(segments_.back().celsius_end), false);
+           static_watts(segments_.back().celsius_end), 1);
 }
 
 Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
@@ -155,12 +155,13 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
     dynamic *= 1 + 0.0001 * (to_seconds(begin - start_) - drift->after).value();
   const double still = static_watts(segments_.back().celsius_end);
   const double limit = model_.power_limit.value();
-  bool capped = false;
+  double stretch = 1;
   if (still + dynamic / seconds > limit && limit > still) {
-    seconds = dynamic / (limit - still); // the clocks fall until the limit holds
-    capped = true;
+    const double slowed = dynamic / (limit - still); // the clocks fall until the limit holds
+    stretch = slowed / seconds;
+    seconds = slowed;
   }
-  append(begin + to_nanos(Seconds(seconds * launches)), still + dynamic / seconds, capped);
+  append(begin + to_nanos(Seconds(seconds * launches)), still + dynamic / seconds, stretch);
   return segments_.back().end;
 }
 
@@ -206,10 +207,22 @@ Celsius SimBoard::temperature(Instant at) const {
   return Celsius(s != nullptr ? s->celsius_end : segments_.back().celsius_end);
 }
 
+Hertz SimBoard::clock_rate(Instant at) const {
+  idle_until(clock_.now());
+  const auto* s = segment_at(at);
+  if (s == nullptr || !s->capped()) return model_.clock;
+  const double wander =
+      2 * Philox(seed_, static_cast<std::uint64_t>(at.time_since_epoch().count())).uniform() - 1;
+  constexpr double kStep = 15e6; // clocks of NVIDIA boards are multiples of it
+  const double hertz =
+      model_.clock.value() / s->stretch * (1 + model_.capped_clock_wander * wander);
+  return Hertz(std::round(hertz / kStep) * kStep);
+}
+
 Seconds SimBoard::capped(Instant at) const {
   const auto* s = segment_at(at);
   if (s == nullptr) s = &segments_.back();
-  const double inside = s->capped ? to_seconds(std::min(at, s->end) - s->begin).value() : 0;
+  const double inside = s->capped() ? to_seconds(std::min(at, s->end) - s->begin).value() : 0;
   return Seconds(s->capped_before + inside);
 }
 

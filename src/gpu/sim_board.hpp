@@ -36,6 +36,9 @@ struct BoardModel {
   double power_wander = 0.0004;  ///< relative sd of a slow AR(1) in dynamic power
   Seconds wander_time{2.0};      ///< its correlation time
   double latency_noise = 0.0004; ///< relative sd of one graph replay
+  /// At the power limit the board's control moves the SM clock about its mean, by up to this: an
+  /// H200's read up to 6 % apart within half a second (docs/protocol.md).
+  double capped_clock_wander = 0.03;
 };
 
 /// The price of one launch.
@@ -117,6 +120,8 @@ public:
   [[nodiscard]] Celsius temperature(Instant at) const;
   /// Seconds spent stretched by the power cap up to `at`.
   [[nodiscard]] Seconds capped(Instant at) const;
+  /// Of the SMs as it is read at `at`: lower and restless where the power cap stretches the work.
+  [[nodiscard]] Hertz clock_rate(Instant at) const;
 
   [[nodiscard]] const BoardModel& model() const { return model_; }
   [[nodiscard]] VirtualClock& clock() const { return clock_; }
@@ -130,9 +135,10 @@ private:
   struct Segment {
     Instant begin, end;
     double watts, celsius_end, joules_before, capped_before;
-    bool capped;
+    double stretch; ///< of the work's time by the power cap; 1: none
+    [[nodiscard]] bool capped() const { return stretch > 1; }
   };
-  void append(Instant end, double watts, bool capped) const;
+  void append(Instant end, double watts, double stretch) const;
   void idle_until(Instant t) const;
   [[nodiscard]] double static_watts(double celsius) const;
   [[nodiscard]] const Segment* segment_at(Instant t) const;

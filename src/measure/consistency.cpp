@@ -13,9 +13,13 @@ std::unexpected<Refusal> contradiction(std::string what) {
   return refuse(RefusalCode::analysis_mismatch, std::move(what), "restore the run from a copy");
 }
 
-// As the tier is, or as it was: before it let a temperature flicker without a trend (and wait
-// longer for it), and before it asked for one that stands still.
+// As the tier is, or as it was: before it knew what arms do by themselves (warm the board
+// unequally, and be held at the power limit), before it let a temperature flicker without a trend
+// (and wait longer for it), and before it asked for one that stands still.
 bool has_thresholds_of(const Tier& asked, Tier tier) {
+  if (to_json(asked) == to_json(tier)) return true;
+  tier.drift_beyond_arms = false;
+  tier.max_capped_clock_change.reset();
   if (to_json(asked) == to_json(tier)) return true;
   tier.steady_temperature.reset();
   tier.steady_change.reset();

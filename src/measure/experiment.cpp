@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace hebe::measure {
@@ -253,7 +254,8 @@ private:
     for (; judged_ + 1 < raw_.windows.size(); judged_ += 2) {
       auto &first = raw_.windows[judged_], &second = raw_.windows[judged_ + 1];
       for (auto* w : {&first, &second}) judge(*w);
-      second.gates.push_back(judge_pair_drift(first.reading, second.reading, plan_.tier));
+      std::ranges::move(drift_.judge(first.reading, second.reading, plan_.tier, raw_.reference),
+                        std::back_inserter(second.gates));
       const bool passed = first.passed() && second.passed();
       first.pair_accepted = second.pair_accepted = passed;
       if (!passed) HEBE_CHECK(retry_or_give_up(first, second));
@@ -322,6 +324,7 @@ private:
   std::vector<Turn> turns_;
   BoardWatch watch_{meter_};
   std::size_t judged_ = 0;
+  PairDrift drift_;
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "measure/gates.hpp"
 
+#include "measure/summary.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +11,15 @@ namespace {
 std::optional<double> difference(const Result<std::int64_t>& from, const Result<std::int64_t>& to) {
   if (!from || !to) return std::nullopt;
   return static_cast<double>(*to - *from);
+}
+
+// The board's power control moved the clock: a fact about the kernel, as the power cap itself is.
+bool was_capped(const WindowReading& w) {
+  constexpr std::int64_t kPowerCap = 0x04; // of the instant's reasons, which old drivers have alone
+  const auto held = difference(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns);
+  if (held) return *held > 0;
+  return w.begin.event_reasons && w.end.event_reasons &&
+         ((*w.begin.event_reasons | *w.end.event_reasons) & kPowerCap) != 0;
 }
 
 struct Gates {
@@ -111,13 +122,19 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   if (w.begin.sm_clock_mhz && w.end.sm_clock_mhz && *w.begin.sm_clock_mhz > 0)
     clock_change = std::abs(
         static_cast<double>(*w.end.sm_clock_mhz) / static_cast<double>(*w.begin.sm_clock_mhz) - 1);
-  g.at_most("sm_clock_change_ratio", throttled, clock_change, tier.max_clock_change,
+  g.at_most("sm_clock_change_ratio", throttled, clock_change,
+            tier.max_capped_clock_change && was_capped(w) ? *tier.max_capped_clock_change
+                                                          : tier.max_clock_change,
             tier.is_evidence);
   std::optional<double> drift;
   if (w.end.temperature_c && reference.temperature_c)
     drift = std::abs(static_cast<double>(*w.end.temperature_c - *reference.temperature_c));
+  // Of one arm alone it is reported: the pair is judged, in which both have their share.
   g.at_most("job_temperature_drift_c", not_stable, drift,
-            tier.max_job_drift ? std::optional(tier.max_job_drift->value()) : std::nullopt, true);
+            tier.max_job_drift && !tier.drift_beyond_arms
+                ? std::optional(tier.max_job_drift->value())
+                : std::nullopt,
+            true);
   g.at_most("replay_cv_ratio", gate_failed, w.replay_cv, tier.max_replay_cv);
   const auto expected = reference.latency[static_cast<std::size_t>(w.arm)];
   // Latency is an outcome: a window is not redrawn for it, only reported.
@@ -134,17 +151,35 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   return g.list;
 }
 
-GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second,
-                            const Tier& tier) {
-  GateResult g{"pair_temperature_drift_c", RefusalCode::not_stable, true, std::nullopt,
-               std::nullopt};
-  if (first.end.temperature_c && second.end.temperature_c)
-    g.value = std::abs(static_cast<double>(*second.end.temperature_c - *first.end.temperature_c));
-  if (tier.max_pair_drift) {
-    g.limit = tier.max_pair_drift->value();
-    g.passed = g.value && *g.value <= *g.limit;
+std::vector<GateResult> PairDrift::judge(const WindowReading& first, const WindowReading& second,
+                                         const Tier& tier, const Reference& reference) {
+  const auto limit_of = [](const std::optional<Celsius>& c) {
+    return c ? std::optional(c->value()) : std::nullopt;
+  };
+  const bool known = first.end.temperature_c && second.end.temperature_c;
+  Gates g;
+  std::optional<double> within;
+  if (known) {
+    const auto one = static_cast<double>(*first.end.temperature_c);
+    const auto other = static_cast<double>(*second.end.temperature_c);
+    within = std::abs(other - one);
+    if (tier.drift_beyond_arms && first.arm != second.arm) {
+      const double b_less_a = first.arm == 0 ? other - one : one - other;
+      b_less_a_.push_back(b_less_a);
+      within = std::abs(b_less_a - median_of(b_less_a_));
+    }
   }
-  return g;
+  g.at_most("pair_temperature_drift_c", RefusalCode::not_stable, within,
+            limit_of(tier.max_pair_drift), true);
+  if (!tier.drift_beyond_arms) return g.list;
+  std::optional<double> from_warm_up;
+  if (known && reference.temperature_c)
+    from_warm_up =
+        std::abs(static_cast<double>(*first.end.temperature_c + *second.end.temperature_c) / 2 -
+                 static_cast<double>(*reference.temperature_c));
+  g.at_most("pair_mean_temperature_drift_c", RefusalCode::not_stable, from_warm_up,
+            limit_of(tier.max_job_drift), true);
+  return g.list;
 }
 
 } // namespace hebe::measure

@@ -27,8 +27,19 @@ struct Reference {
                                                    const MeterBehaviour& behaviour,
                                                    const Reference& reference, bool clock_jumped);
 
-/// Temperature within a pair; appended to the second window's gates.
-[[nodiscard]] GateResult judge_pair_drift(const WindowReading& first, const WindowReading& second,
-                                          const Tier& tier);
+/// Temperature of pairs, asked pair by pair in the order of measurement, every attempt once: what
+/// the arms differ by themselves is the median of B less A so far, this pair included. The first
+/// pair can show no drift within itself; that its mean is the warm-up's, it must show as all
+/// others.
+class PairDrift {
+public:
+  /// To be appended to the second window's gates.
+  [[nodiscard]] std::vector<GateResult> judge(const WindowReading& first,
+                                              const WindowReading& second, const Tier& tier,
+                                              const Reference& reference);
+
+private:
+  std::vector<double> b_less_a_; ///< C
+};
 
 } // namespace hebe::measure

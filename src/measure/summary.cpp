@@ -17,20 +17,20 @@ std::string text_of(double value) {
   return buffer;
 }
 
-double median_of(std::span<const double> x) {
-  std::vector<double> v(x.begin(), x.end());
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  if (v.size() % 2 == 1) return *middle;
-  return (*std::max_element(v.begin(), middle) + *middle) / 2;
-}
-
 } // namespace
 
 double mean_of(std::span<const double> x) {
   double sum = 0;
   for (const double v : x) sum += v - x[0];
   return x[0] + sum / static_cast<double>(x.size());
+}
+
+double median_of(std::span<const double> x) {
+  std::vector<double> v(x.begin(), x.end());
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), middle, v.end());
+  if (v.size() % 2 == 1) return *middle;
+  return (*std::max_element(v.begin(), middle) + *middle) / 2;
 }
 
 double sd_of(std::span<const double> x, double mean) {

@@ -26,6 +26,8 @@ struct Summary {
 
 /// The mean as x[0] + mean(x - x[0]), exact for equal values. Not empty, all finite.
 [[nodiscard]] double mean_of(std::span<const double> x);
+/// Of an even number of values the mean of the middle two. Not empty.
+[[nodiscard]] double median_of(std::span<const double> x);
 /// Sample sd about `mean`, in two passes and scaled, so that tiny spreads do not vanish. n >= 2.
 [[nodiscard]] double sd_of(std::span<const double> x, double mean);
 

@@ -3,9 +3,13 @@
 namespace hebe::measure {
 namespace {
 
+constexpr double kCappedClockChange = 0.1; // beyond it the board is in another state
+
 Tier smoke() {
   Tier t;
   t.name = "smoke-v1";
+  t.max_capped_clock_change = kCappedClockChange;
+  t.drift_beyond_arms = true;
   return t;
 }
 
@@ -28,6 +32,8 @@ Tier confirmation() {
   t.steady_change = Celsius(0.5);
   t.max_job_drift = Celsius(2);
   t.max_pair_drift = Celsius(1);
+  t.drift_beyond_arms = true;
+  t.max_capped_clock_change = kCappedClockChange;
   t.min_coverage = 0.95;
   t.max_sample_gap = Seconds(0.1);
   t.meter_agreement = 0.02;
@@ -80,6 +86,8 @@ Json to_json(const Tier& t) {
   if (t.steady_span) out["steady_span_s"] = t.steady_span->value();
   if (t.steady_temperature) out["steady_temperature_c"] = t.steady_temperature->value();
   if (t.steady_change) out["steady_change_c"] = t.steady_change->value();
+  if (t.drift_beyond_arms) out["drift_beyond_arms"] = true;
+  if (t.max_capped_clock_change) out["max_capped_clock_change_ratio"] = *t.max_capped_clock_change;
   return out;
 }
 
@@ -100,6 +108,9 @@ Result<Tier> tier_from(const Json& j) {
     if (j.contains("steady_temperature_c"))
       t.steady_temperature = Celsius(j.at("steady_temperature_c"));
     if (j.contains("steady_change_c")) t.steady_change = Celsius(j.at("steady_change_c"));
+    t.drift_beyond_arms = j.value("drift_beyond_arms", false);
+    if (j.contains("max_capped_clock_change_ratio"))
+      t.max_capped_clock_change = j.at("max_capped_clock_change_ratio").get<double>();
     t.max_job_drift = optional_celsius(j.at("max_job_drift_c"));
     t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
     t.min_coverage = j.at("min_coverage_ratio");

@@ -22,6 +22,13 @@ constexpr Seconds kClocksFollow{0.3};  // a load's power, by the board's own con
 constexpr Seconds kTimed{0.3};         // of replays, for the time that one takes
 constexpr double kReserve = 1.02;      // a board that speeds up must not make windows too short
 
+constexpr std::size_t kFewestBatches = 4;
+
+// Samples in a batch whose mean hardly depends on its neighbour's.
+std::size_t batch_length(double memory) {
+  return static_cast<std::size_t>(std::max(2.0, std::ceil(2 * memory)));
+}
+
 std::int64_t ns(Instant t) { return t.time_since_epoch().count(); }
 
 EdgeCounts counts_of(const meter::Boundary& begin, const meter::Boundary& end) {
@@ -35,8 +42,8 @@ EdgeCounts counts_of(const meter::Boundary& begin, const meter::Boundary& end) {
 } // namespace
 
 std::optional<double> batch_error(std::span<const double> values, double memory) {
-  constexpr std::size_t kFewestBatches = 4, kMostBatches = 20;
-  const auto shortest = static_cast<std::size_t>(std::max(2.0, std::ceil(2 * memory)));
+  constexpr std::size_t kMostBatches = 20;
+  const auto shortest = batch_length(memory);
   const auto count = std::min(kMostBatches, values.size() / shortest);
   if (count < kFewestBatches) return std::nullopt;
   const auto length = values.size() / count; // what is left over at the end is in no batch
@@ -121,14 +128,25 @@ Status WindowSeries::await_samples(ReplayStream* stream, const SteadyLoad* load,
   return {};
 }
 
+// The record's lag where there is one: a step is seen late by up to a sample and a launch.
+double WindowSeries::memory() const {
+  const auto& response = behaviour_.response.record;
+  const auto lag = response ? response->lag : behaviour_.lag;
+  return std::max(1.0, lag / behaviour_.sample_period);
+}
+
+// So long that its samples say how sure their mean is, a batch of them to spare.
+Seconds WindowSeries::long_enough(Seconds asked) const {
+  return std::max(asked, behaviour_.sample_period *
+                             static_cast<double>(batch_length(memory()) * (kFewestBatches + 1)));
+}
+
 Result<std::pair<Watts, Watts>> WindowSeries::mean_power(std::int64_t begin_ns, std::int64_t end_ns,
                                                          Watts mean) const {
   std::vector<double> watts;
   for (const auto& s : sampler_.between(begin_ns, end_ns))
     watts.push_back(static_cast<double>(s.raw_mw) * 1e-3);
-  const double memory = std::max(behaviour_.lag.value(), behaviour_.sample_period.value()) /
-                        behaviour_.sample_period.value();
-  const auto error = batch_error(watts, memory);
+  const auto error = batch_error(watts, memory());
   if (!error)
     return refuse(RefusalCode::meter_gap,
                   fmt::format("{} power samples in {:.3f} s are too few to say how sure their mean "
@@ -140,7 +158,8 @@ Result<std::pair<Watts, Watts>> WindowSeries::mean_power(std::int64_t begin_ns, 
   return std::pair(mean, Watts(std::hypot(*error, kRounding)));
 }
 
-Result<IdleStretch> WindowSeries::idle(Seconds length) {
+Result<IdleStretch> WindowSeries::idle(Seconds asked) {
+  const auto length = long_enough(asked);
   HEBE_CHECK(still_fit());
   device_.clock().sleep_for(to_nanos(std::max(pre_roll_for(behaviour_), kSamplesArrive)));
   HEBE_TRY(const auto begin, meter_.read_boundary());
@@ -243,7 +262,8 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
   return w;
 }
 
-Result<SeriesWindow> WindowSeries::window(const SteadyLoad& load, Seconds length) {
+Result<SeriesWindow> WindowSeries::window(const SteadyLoad& load, Seconds asked) {
+  const auto length = long_enough(asked);
   const auto from = device_.clock().now();
   for (int tried = 1;; ++tried) {
     HEBE_TRY(const auto w, attempt(load, length));

@@ -55,9 +55,10 @@ public:
   /// what a job's warm-up refuses.
   [[nodiscard]] Status warm_up(const SteadyLoad& load, Seconds at_least);
   /// After what was run before has left the meter's memory.
-  [[nodiscard]] Result<IdleStretch> idle(Seconds length);
-  /// Pre-roll, then the window; again while its gates fail, up to the tier's attempts.
-  [[nodiscard]] Result<SeriesWindow> window(const SteadyLoad& load, Seconds length);
+  [[nodiscard]] Result<IdleStretch> idle(Seconds asked);
+  /// Pre-roll, then the window; again while its gates fail, up to the tier's attempts. Longer than
+  /// asked where the meter remembers so long that its samples could not say how sure they are.
+  [[nodiscard]] Result<SeriesWindow> window(const SteadyLoad& load, Seconds asked);
 
   [[nodiscard]] const MeterBehaviour& behaviour() const { return behaviour_; }
   [[nodiscard]] const std::optional<std::int64_t>& loaded_clock_mhz() const { return clock_mhz_; }
@@ -68,6 +69,8 @@ private:
   [[nodiscard]] Status await_samples(ReplayStream* stream, const SteadyLoad* load,
                                      std::int64_t until_ns);
   [[nodiscard]] Status still_fit();
+  [[nodiscard]] double memory() const; ///< of the meter, in samples
+  [[nodiscard]] Seconds long_enough(Seconds asked) const;
   [[nodiscard]] Result<std::pair<Watts, Watts>> mean_power(std::int64_t begin_ns,
                                                            std::int64_t end_ns, Watts mean) const;
 

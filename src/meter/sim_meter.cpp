@@ -141,8 +141,8 @@ Result<Boundary> SimMeter::read_boundary() {
                         ? Result<std::int64_t>(unsupported("nvmlDeviceGetTemperature"))
                         : static_cast<std::int64_t>(board_.temperature(b.before).value());
   const bool throttled = board_.active(FaultKind::thermal_throttle, b.before).has_value();
-  const double mhz = board_.model().clock.value() * 1e-6;
-  b.sm_clock_mhz = static_cast<std::int64_t>(throttled ? mhz * 0.8 : mhz);
+  const double mhz = board_.clock_rate(b.before).value() * 1e-6;
+  b.sm_clock_mhz = std::llround(throttled ? mhz * 0.8 : mhz);
   b.memory_clock_mhz = 3201;
   b.power_average_mw =
       std::llround(board_.mean_power(b.before - std::chrono::seconds(1), b.before).value() * 1e3);

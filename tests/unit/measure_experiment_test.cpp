@@ -309,6 +309,44 @@ TEST(Experiment, an_evidence_run_does_not_begin_before_the_board_has_settled) {
       << raw.error().what;
 }
 
+// Arms of 150 and 600 W leave the simulated board 5 C apart at the ends of their windows. A
+// search's finalist of an H200 was refused after 450 s for 2 C.
+TEST(Experiment, arms_of_unequal_power_are_no_drift) {
+  auto plan = test::smoke_plan(12);
+  plan.tier = tier_named("confirmation-v1").value();
+  plan.cubins[1] = std::string(64, 'b');
+  plan.warm_up = Seconds(30);
+  plan.window = Seconds(5);
+  ASSERT_TRUE(complete_plan(plan));
+  test::SimGpu sim(1, {}, gpu::BoardModel{}, {1e8, 1e6}); // a launch of 1 MB is mostly overhead
+  const auto raw = sim.run(plan);
+  ASSERT_TRUE(raw) << to_text(raw.error());
+  double apart = 0;
+  for (std::size_t i = 0; i < raw->windows.size(); i += 2)
+    apart = std::max(apart,
+                     std::abs(static_cast<double>(*raw->windows[i].reading.end.temperature_c -
+                                                  *raw->windows[i + 1].reading.end.temperature_c)));
+  EXPECT_GT(apart, 2);
+  plan.tier.drift_beyond_arms = false;
+  test::SimGpu again(1, {}, gpu::BoardModel{}, {1e8, 1e6});
+  const auto before = again.run(plan);
+  ASSERT_FALSE(before);
+  EXPECT_EQ(before.error().code, RefusalCode::not_stable) << to_text(before.error());
+}
+
+TEST(Experiment, a_room_that_warms_within_the_pairs_is_drift_still) {
+  auto plan = test::smoke_plan(12);
+  plan.tier = tier_named("confirmation-v1").value();
+  plan.cubins[1] = std::string(64, 'b');
+  plan.warm_up = Seconds(30);
+  plan.window = Seconds(5);
+  ASSERT_TRUE(complete_plan(plan));
+  test::SimGpu sim(1, test::faults_from({"ambient_rise@150"}), gpu::BoardModel{}, {1e8, 1e6});
+  const auto raw = sim.run(plan);
+  ASSERT_FALSE(raw);
+  EXPECT_EQ(raw.error().code, RefusalCode::not_stable) << to_text(raw.error());
+}
+
 TEST(Experiment, launches_that_jitter_more_than_the_tier_allows_are_refused) {
   auto plan = test::smoke_plan();
   plan.tier.max_replay_cv = 0.01; // the fault gives 0.02

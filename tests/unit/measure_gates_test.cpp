@@ -47,6 +47,7 @@ struct Subject {
     e.energy_per_launch = Joules(0.4);
     e.counter_power = Watts(400);
   }
+  void hold_down() { w.end.throttle.power_cap_ns = 1; } ///< by the power limit
   [[nodiscard]] std::vector<GateResult> judged() const {
     return judge_window(w, e, tier, behaviour, reference, jumped);
   }
@@ -125,12 +126,19 @@ TEST(Gates, each_passes_at_its_limit_and_fails_beyond_it) {
       {"sm_clock_change_ratio", RefusalCode::throttled,
        [](Subject& s) { s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1019; },
        [](Subject& s) { s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1021; }},
-      {"job_temperature_drift_c", RefusalCode::not_stable,
-       [](Subject& s) { s.w.end.temperature_c = 52; },
-       [](Subject& s) { s.w.end.temperature_c = 53; }},
-      {"job_temperature_drift_c", RefusalCode::not_stable,
-       [](Subject& s) { s.w.end.temperature_c = 48; },
-       [](Subject& s) { s.w.end.temperature_c = 47; }},
+      {"sm_clock_change_ratio", RefusalCode::throttled,
+       [](Subject& s) { s.hold_down(), s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 901; },
+       [](Subject& s) {
+         s.hold_down(), s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 899;
+       }},
+      {"sm_clock_change_ratio", RefusalCode::throttled,
+       [](Subject& s) {
+         s.w.begin.throttle =
+             s.w.end.throttle = {missing(), missing(), missing(), missing(), missing()};
+         s.w.end.event_reasons = 0x04; // the power cap, from a driver without times
+         s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1099;
+       },
+       [](Subject& s) { s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1099; }},
       {"replay_cv_ratio", RefusalCode::gate_failed, [](Subject& s) { s.w.replay_cv = 0.01; },
        [](Subject& s) { s.w.replay_cv = 0.010001; }},
       {"window_too_short_s", RefusalCode::gate_failed, [](Subject&) {},
@@ -226,12 +234,6 @@ TEST(Gates, a_missing_value_fails_only_where_it_is_needed) {
       {"counter",
        [](Subject& s) { s.w.end.energy_mj = missing(), s.e.counter_power.reset(); },
        {"counter_backwards_mj"}},
-      {"temperature at the end",
-       [](Subject& s) { s.w.end.temperature_c = missing(); },
-       {"job_temperature_drift_c"}},
-      {"temperature of the warm-up",
-       [](Subject& s) { s.reference.temperature_c.reset(); },
-       {"job_temperature_drift_c"}},
       {"throttle times",
        [](Subject& s) {
          s.w.end.throttle = {missing(), missing(), missing(), missing(), missing()};
@@ -305,21 +307,116 @@ TEST(Gates, the_energy_itself_is_not_judged) {
   }
 }
 
-TEST(Gates, the_drift_within_a_pair_is_judged_where_the_tier_has_a_limit) {
-  const auto drift = [](const char* tier, Result<std::int64_t> first, Result<std::int64_t> second) {
-    Subject a, b;
-    a.w.end.temperature_c = std::move(first);
-    b.w.end.temperature_c = std::move(second);
-    return judge_pair_drift(a.w, b.w, tier_named(tier).value());
-  };
-  EXPECT_TRUE(drift("confirmation-v1", 50, 51).passed);
-  EXPECT_TRUE(drift("confirmation-v1", 51, 50).passed);
-  EXPECT_FALSE(drift("confirmation-v1", 50, 52).passed);
-  EXPECT_FALSE(drift("confirmation-v1", missing(), 50).passed);
-  EXPECT_FALSE(drift("confirmation-v1", 50, missing()).passed);
-  EXPECT_TRUE(drift("smoke-v1", 50, 90).passed);
-  EXPECT_EQ(*drift("smoke-v1", 50, 90).value, 40);
-  EXPECT_TRUE(drift("smoke-v1", missing(), 50).passed);
+TEST(Gates, a_plan_from_before_holds_every_window_to_its_own_limits) {
+  Subject s;
+  s.tier.drift_beyond_arms = false;
+  s.tier.max_capped_clock_change.reset();
+  for (const int allowed : {48, 52}) {
+    s.w.end.temperature_c = allowed;
+    EXPECT_EQ(failed(s), kNone);
+  }
+  const std::vector<std::string> drift{"job_temperature_drift_c"};
+  for (const int beyond : {47, 53}) {
+    s.w.end.temperature_c = beyond;
+    EXPECT_EQ(failed(s), drift);
+  }
+  s.w.end.temperature_c = missing();
+  EXPECT_EQ(failed(s), drift);
+  s.w.end.temperature_c = 50;
+  s.reference.temperature_c.reset();
+  EXPECT_EQ(failed(s), drift);
+  s.reference.temperature_c = 50;
+  s.hold_down();
+  s.w.end.sm_clock_mhz = 1940; // 2.02 % under 1980
+  EXPECT_EQ(failed(s), std::vector<std::string>{"sm_clock_change_ratio"});
+}
+
+// Pairs of arms A and B, one after the other, of one job.
+struct Pairs {
+  Tier tier = tier_named("confirmation-v1").value();
+  Reference reference{{}, 50, {}};
+  PairDrift drift{};
+
+  // Temperatures at the windows' ends; `ab`: A was measured first.
+  std::vector<std::string> failed(Result<std::int64_t> a, Result<std::int64_t> b, bool ab = true) {
+    WindowReading first, second;
+    (ab ? first : second).arm = 0;
+    (ab ? second : first).arm = 1;
+    (ab ? first : second).end.temperature_c = std::move(a);
+    (ab ? second : first).end.temperature_c = std::move(b);
+    std::vector<std::string> names;
+    for (const auto& g : drift.judge(first, second, tier, reference))
+      if (!g.passed) names.push_back(g.name);
+    return names;
+  }
+};
+const std::vector<std::string> kWithin{"pair_temperature_drift_c"};
+const std::vector<std::string> kFromWarmUp{"pair_mean_temperature_drift_c"};
+
+// An H200 under arms of 574 and 652 W: 1.2 C apart on the mean, three of fifteen pairs refused.
+TEST(PairDrift, what_the_arms_differ_by_themselves_is_none) {
+  Pairs p;
+  EXPECT_EQ(p.failed(49, 50), kNone);
+  EXPECT_EQ(p.failed(49, 50, false), kNone);
+  EXPECT_EQ(p.failed(49, 51), kNone);
+  EXPECT_EQ(p.failed(49, 51, false), kNone);
+  Pairs far; // a product against a copy: hundreds of watts
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(far.failed(47, 53, i % 2 == 0), kNone) << i;
+  EXPECT_EQ(far.failed(47, 51, true), kWithin);  // 2 C less than they always differ
+  EXPECT_EQ(far.failed(47, 55, false), kWithin); // 2 C more
+}
+
+TEST(PairDrift, a_board_that_warms_all_the_time_is_seen_in_the_second_pair_of_the_other_order) {
+  Pairs p;
+  p.reference.temperature_c = 52;
+  EXPECT_EQ(p.failed(50, 52, true), kNone); // as if B were warmer
+  EXPECT_EQ(p.failed(54, 52, false), kWithin);
+}
+
+TEST(PairDrift, a_step_within_one_pair_is_drift) {
+  Pairs p;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(p.failed(50, 50, i % 2 == 0), kNone);
+  EXPECT_EQ(p.failed(50, 51), kNone);
+  EXPECT_EQ(p.failed(51, 50), kNone);
+  EXPECT_EQ(p.failed(50, 52), kWithin);
+  EXPECT_EQ(p.failed(52, 50), kWithin);
+  EXPECT_EQ(p.failed(50, 50), kNone);
+}
+
+TEST(PairDrift, a_pairs_mean_is_held_to_the_warm_ups_temperature) {
+  Pairs p;
+  EXPECT_EQ(p.failed(52, 52), kNone);
+  EXPECT_EQ(p.failed(48, 48), kNone);
+  EXPECT_EQ(p.failed(53, 53), kFromWarmUp);
+  EXPECT_EQ(p.failed(52, 53), kFromWarmUp);
+  EXPECT_EQ(p.failed(47, 47), kFromWarmUp);
+  Pairs far;
+  EXPECT_EQ(far.failed(45, 55), kNone); // 5 C each, and none together
+}
+
+TEST(PairDrift, a_temperature_that_is_not_known_fails_where_there_is_a_limit) {
+  const std::vector<std::string> both{kWithin[0], kFromWarmUp[0]};
+  EXPECT_EQ(Pairs().failed(missing(), 50), both);
+  EXPECT_EQ(Pairs().failed(50, missing()), both);
+  Pairs unknown;
+  unknown.reference.temperature_c.reset();
+  EXPECT_EQ(unknown.failed(50, 50), kFromWarmUp);
+  Pairs smoke;
+  smoke.tier = tier_named("smoke-v1").value();
+  EXPECT_EQ(smoke.failed(missing(), 50), kNone);
+  EXPECT_EQ(smoke.failed(20, 90), kNone);
+  EXPECT_EQ(smoke.failed(90, 20), kNone);
+}
+
+TEST(PairDrift, a_plan_from_before_holds_any_difference_to_be_drift) {
+  Pairs p;
+  p.tier.drift_beyond_arms = false;
+  p.reference.temperature_c = 90; // which it judges by the window
+  EXPECT_EQ(p.failed(50, 51), kNone);
+  EXPECT_EQ(p.failed(51, 50), kNone);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(p.failed(50, 52), kWithin);
+  EXPECT_EQ(p.failed(missing(), 50), kWithin);
+  EXPECT_EQ(p.failed(50, missing()), kWithin);
 }
 
 } // namespace
