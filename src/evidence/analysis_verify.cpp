@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hebe::evidence {
 namespace fs = std::filesystem;
 namespace {
@@ -40,7 +42,11 @@ public:
   }
 
 private:
-  void problem(Refusal r) { report_.problems.push_back(std::move(r)); }
+  // Once: what several runs rest on is found by each of them.
+  void problem(Refusal r) {
+    const auto same = [&](const Refusal& p) { return p.where == r.where && p.what == r.what; };
+    if (std::ranges::none_of(report_.problems, same)) report_.problems.push_back(std::move(r));
+  }
   void differs(const std::string& where) {
     problem({RefusalCode::analysis_mismatch,
              "computed again from its runs, it differs at " + where,
@@ -51,16 +57,13 @@ private:
 
   // The run's directory if it is there, is that run and verifies; says what was not checked.
   std::optional<fs::path> source(const std::string& run_id, const std::string& seal) {
-    const auto not_checked = [&](const std::string& why) -> std::optional<fs::path> {
-      report_.not_checked.push_back("run " + run_id + ": " + why);
+    auto found = verified_run(root_, run_id, seal);
+    if (!found) {
+      problem(std::move(found).error());
       return std::nullopt;
-    };
-    const auto found = place_of_run(root_, run_id);
-    if (!found) return not_checked("not in this data root");
-    const auto report = verify_run(*found);
-    if (!report || report->seal != seal) return not_checked("another run has its name now");
-    if (!report->valid()) return not_checked("it does not verify itself");
-    return found;
+    }
+    if (!*found) report_.not_checked.push_back("run " + run_id + ": not in this data root");
+    return *found;
   }
 
   void point(const Json& stored) {

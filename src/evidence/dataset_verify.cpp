@@ -29,8 +29,10 @@ public:
     tree();
     digests();
     if (report_.valid()) counts();
-    if (report_.valid() && request_.recompute) rows();
-    if (!report_.valid() && request_.recompute)
+    if (!request_.recompute) return std::move(report_);
+    if (report_.valid())
+      rows();
+    else
       report_.not_checked.push_back("rows against their runs: the dataset is not the sealed one");
     return std::move(report_);
   }
@@ -214,35 +216,22 @@ private:
     }
   }
 
-  // The run's directory, if it still is that run and verifies.
-  std::optional<fs::path> source_of(const Json& run, std::string& why) const {
-    const auto directory = place_of_run(root_, run.at("run_id"));
-    if (!directory) {
-      why = "not in this data root";
-      return std::nullopt;
-    }
-    const auto report = verify_run(*directory);
-    if (!report || report->seal != run.at("seal")) {
-      why = "another run has its name now";
-      return std::nullopt;
-    }
-    if (!report->valid()) {
-      why = "the run in the data root does not verify";
-      return std::nullopt;
-    }
-    return directory;
-  }
-
   void rows() {
     const auto& runs = manifest_.at("runs");
     std::vector<std::optional<fs::path>> sources(runs.size());
-    std::vector<std::string> why(runs.size());
+    std::vector<std::optional<Refusal>> damaged(runs.size());
     const bool has_runs = manifest_.at("synthetic").is_null(); // a bench's rows are no run's
     const auto done = for_each_index(has_runs ? runs.size() : 0, threads_, [&](auto i) -> Status {
-      sources[i] = source_of(runs[i], why[i]);
+      auto found = verified_run(root_, runs[i].at("run_id"), runs[i].at("seal"));
+      if (found)
+        sources[i] = *found;
+      else
+        damaged[i] = std::move(found).error();
       return {};
     });
     if (!done) return problem(done.error());
+    for (const auto& fault : damaged)
+      if (fault) problem(*fault);
     std::map<std::string, PartReader> readers; // by partition
     for (const auto& [folder, parts] : parts_)
       for (const auto table : kDatasetTables)
@@ -253,7 +242,7 @@ private:
         return problem(std::move(agrees).error());
     for (auto& [folder, reader] : readers)
       if (auto ended = reader.at_end(); !ended) problem(std::move(ended).error());
-    say_what_was_checked(runs, sources, why);
+    say_what_was_checked(runs, sources, damaged);
   }
 
   Status rows_of_run(const Json& run, const std::optional<fs::path>& source,
@@ -272,19 +261,20 @@ private:
   }
 
   void say_what_was_checked(const Json& runs, const std::vector<std::optional<fs::path>>& sources,
-                            const std::vector<std::string>& why) {
-    std::map<std::string, std::string> unchecked; // reason to run ids
+                            const std::vector<std::optional<Refusal>>& damaged) {
+    std::string missing;
     std::size_t checked = 0;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (sources[i])
         ++checked;
-      else
-        unchecked[why[i]] += " " + runs[i].at("run_id").get<std::string>();
+      else if (!damaged[i])
+        missing += " " + runs[i].at("run_id").get<std::string>();
     }
     if (const auto& synthetic = manifest_.at("synthetic"); !synthetic.is_null())
-      unchecked = {{"synthetic", " " + synthetic.get<std::string>()}};
-    for (const auto& [reason, ids] : unchecked)
-      report_.not_checked.push_back("rows against their runs, " + reason + ":" + ids);
+      report_.not_checked.push_back("rows against their runs, synthetic: " +
+                                    synthetic.get<std::string>());
+    else if (!missing.empty())
+      report_.not_checked.push_back("rows against their runs, not in this data root:" + missing);
     if (checked > 0 && report_.valid())
       report_.passed.push_back(
           fmt::format("rows: those of {} of {} runs recomputed", checked, sources.size()));

@@ -394,4 +394,17 @@ std::string first_difference(const Json& stored, const Json& now, const std::str
              : fmt::format("{}: stored {}, recomputed {}", path, stored.dump(), now.dump());
 }
 
+Result<std::optional<fs::path>> verified_run(const DataRoot& root, const std::string& run_id,
+                                             const std::string& seal) {
+  const auto found = place_of_run(root, run_id);
+  if (!found) return std::nullopt;
+  HEBE_TRY(const auto report, verify_run(*found));
+  if (!report.valid()) return std::unexpected(report.problems.front());
+  if (report.seal != seal) // its name has the beginning of its seal
+    return refuse(RefusalCode::digest_mismatch,
+                  fmt::format("this run has seal {}, due is {}", report.seal, seal),
+                  "restore the run from a copy", found->string());
+  return found;
+}
+
 } // namespace hebe::evidence

@@ -39,6 +39,12 @@ struct PartsReport {
 /// Refuses only when there is nothing to verify (not_found, half_written, unreadable directory).
 [[nodiscard]] Result<VerifyReport> verify_run(const std::filesystem::path& directory);
 
+/// The run of this id, verified, for a record that is made of it; none, where it is not in the data
+/// root. Refuses one that is there and is not, bit for bit, what was sealed: that is no missing
+/// run.
+[[nodiscard]] Result<std::optional<std::filesystem::path>>
+verified_run(const DataRoot& root, const std::string& run_id, const std::string& seal);
+
 /// Manifest and digests only: are these the bytes that were sealed? Nothing is recomputed.
 [[nodiscard]] Result<VerifyReport> verify_digests(const std::filesystem::path& directory);
 

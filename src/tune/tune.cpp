@@ -239,6 +239,11 @@ private:
     tell(fmt::format("{}: {} against {}", shape.spec->shape.name,
                      text_of(shape.candidates[b].candidate),
                      a == b ? "itself" : text_of(shape.candidates[a].candidate)));
+    auto done = campaign::run_leased(root_, job, *machine, *lease_, callbacks_);
+    if (done || done.error().code != RefusalCode::not_stable) return done;
+    // Not the candidates' fault, and by now the board is warmer: a search is not given up for it.
+    tell(fmt::format("{}: {}; the pair is measured once more", shape.spec->shape.name,
+                     done.error().what));
     return campaign::run_leased(root_, job, *machine, *lease_, callbacks_);
   }
 

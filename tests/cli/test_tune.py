@@ -211,6 +211,24 @@ def test_a_finalist_that_was_not_measured_voids_its_shape_too(hebe):
     assert out["tune"]["shapes"][1]["voided"]["code"] == "meter_frozen"
 
 
+def test_finalists_that_the_board_was_not_steady_for_are_measured_once_more(hebe):
+    """The room warms while they are; a search of many minutes is not given up for that."""
+    more = {"backends": LISTS, "tier": "confirmation-v1", "pairs": 12, "window_s": 5, "warm_up_s": 30}
+    file = write(hebe.tmp / "spec", spec_of(simulated={"faults": {"wide.finalists": ["ambient_rise@110"]}}, **more))
+    done = hebe("--device", "sim", "--json", "tune", file)
+    assert done.returncode == 0, done.stderr
+    assert "temperature_drift_c" in done.stderr and "measured once more" in done.stderr
+    (row,) = rows_of(json.loads(done.stdout))
+    assert row["verdict"] == "lower" and len(hebe.runs()) == 1
+    assert hebe("tune", "--verify", "").returncode == 0
+
+
+def test_finalists_that_the_board_is_never_steady_for_void_their_shape(hebe):
+    more = {"backends": LISTS, "tier": "confirmation-v1", "pairs": 12, "window_s": 5, "warm_up_s": 30}
+    code, out = tune(hebe, simulated={"faults": {"wide.finalists": ["temperature_unsupported"]}}, **more)
+    assert code == 3 and not profiles(hebe) and not hebe.runs(), out
+
+
 def test_where_no_shape_is_left_nothing_is_written(hebe):
     code, out = tune(hebe, "--sim-fault", "counter_frozen@4")
     assert code == 3

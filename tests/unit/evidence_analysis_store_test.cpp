@@ -201,6 +201,35 @@ TEST_F(AnalysisStoreTest, without_the_runs_the_summary_is_still_checked_and_the_
   EXPECT_FALSE(report(bad).valid());
 }
 
+TEST_F(AnalysisStoreTest, a_run_that_is_there_and_damaged_is_no_run_that_is_not_there) {
+  const auto jobs = three_jobs();
+  const auto campaign = store_analysis(root, campaign_analysis("spring", jobs).value())->id;
+  const auto point = store_analysis(root, point_analysis(*jobs[0].run).value())->id;
+  const auto whole = root.path().parent_path() / "whole";
+  for (const char* name : {"telemetry.parquet", "windows.jsonl", "plan.json", "manifest.json"}) {
+    fs::remove_all(whole);
+    fs::copy(*jobs[0].run, whole, fs::copy_options::recursive);
+    const auto file = *jobs[0].run / name;
+    for (const bool gone : {false, true}) {
+      auto text = test::bytes_of(file);
+      text[text.size() / 2] ^= 0x01;
+      if (gone)
+        fs::remove(file);
+      else
+        test::overwrite(file, text);
+      for (const auto& id : {campaign, point}) {
+        const auto r = report(id);
+        ASSERT_FALSE(r.valid()) << name << ", " << id;
+        EXPECT_NE(r.problems[0].where.find(jobs[0].run->filename().string()), std::string::npos)
+            << problems(r);
+      }
+      fs::remove_all(*jobs[0].run);
+      fs::copy(whole, *jobs[0].run, fs::copy_options::recursive);
+    }
+  }
+  EXPECT_TRUE(report(campaign).valid());
+}
+
 TEST_F(AnalysisStoreTest, jobs_are_those_of_the_campaigns_plan_where_it_is_there) {
   const auto id = store_analysis(root, campaign_analysis("spring", three_jobs()).value())->id;
   fs::create_directories(root.path() / "campaigns/spring");

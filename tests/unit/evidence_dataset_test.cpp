@@ -262,6 +262,18 @@ TEST_F(DatasetTest, what_could_not_be_checked_is_said) {
   EXPECT_EQ(r.passed.back(), "rows: those of 1 of 2 runs recomputed");
 }
 
+TEST_F(DatasetTest, a_run_that_is_there_and_damaged_is_named_as_such) {
+  const auto dataset = take();
+  auto text = test::bytes_of(first / "windows.jsonl");
+  text[text.size() / 2] ^= 0x01;
+  fs::remove(first / "windows.jsonl"); // the dataset's own copy may be the same file
+  test::overwrite(first / "windows.jsonl", text);
+  const auto r = report(dataset.directory);
+  ASSERT_FALSE(r.valid());
+  EXPECT_NE(r.problems[0].where.find(first.filename().string()), std::string::npos) << problems(r);
+  EXPECT_TRUE(r.not_checked.empty()) << problems(r);
+}
+
 TEST_F(DatasetTest, rows_of_another_run_forged_into_place_do_not_follow_from_the_run) {
   for (const std::string table : {"windows", "runs", "mechanism", "telemetry"}) {
     const test::ScratchFolder other_folder;
