@@ -20,6 +20,7 @@ bool has_thresholds_of(const Tier& asked, Tier tier) {
   if (to_json(asked) == to_json(tier)) return true;
   tier.drift_beyond_arms = false;
   tier.max_capped_clock_change.reset();
+  tier.max_capped_replay_cv.reset();
   if (to_json(asked) == to_json(tier)) return true;
   tier.steady_temperature.reset();
   tier.steady_change.reset();

@@ -122,9 +122,10 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   if (w.begin.sm_clock_mhz && w.end.sm_clock_mhz && *w.begin.sm_clock_mhz > 0)
     clock_change = std::abs(
         static_cast<double>(*w.end.sm_clock_mhz) / static_cast<double>(*w.begin.sm_clock_mhz) - 1);
+  const bool capped = was_capped(w);
   g.at_most("sm_clock_change_ratio", throttled, clock_change,
-            tier.max_capped_clock_change && was_capped(w) ? *tier.max_capped_clock_change
-                                                          : tier.max_clock_change,
+            capped ? tier.max_capped_clock_change.value_or(tier.max_clock_change)
+                   : tier.max_clock_change,
             tier.is_evidence);
   std::optional<double> drift;
   if (w.end.temperature_c && reference.temperature_c)
@@ -135,7 +136,8 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
                 ? std::optional(tier.max_job_drift->value())
                 : std::nullopt,
             true);
-  g.at_most("replay_cv_ratio", gate_failed, w.replay_cv, tier.max_replay_cv);
+  g.at_most("replay_cv_ratio", gate_failed, w.replay_cv,
+            capped ? tier.max_capped_replay_cv.value_or(tier.max_replay_cv) : tier.max_replay_cv);
   const auto expected = reference.latency[static_cast<std::size_t>(w.arm)];
   // Latency is an outcome: a window is not redrawn for it, only reported.
   if (expected.value() > 0)

@@ -1,9 +1,13 @@
 #include "measure/replay_stream.hpp"
 
+#include "measure/summary.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace hebe::measure {
 namespace {
@@ -72,17 +76,33 @@ Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typica
                                          Seconds max_idle) {
   constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
   Stretch s;
+  std::vector<double> times;
+  std::size_t from = 0; // of the last restart
   for (int restarts = 0; s.replays == 0 || s.device < length;) {
     while (!full()) HEBE_CHECK(enqueue(arm));
     HEBE_CHECK(look_for_starvation());
     HEBE_TRY(s.last, complete());
     if (s.last.arm != arm) continue;
-    const Seconds idle(std::max(0.0, (s.last.since_previous - typical).value()));
-    s.idle += idle;
-    s.device += s.last.since_previous - idle;
+    const auto idle = s.last.since_previous - typical;
+    s.device += std::min(s.last.since_previous, typical);
     ++s.replays;
-    if (idle > max_idle && restarts++ < kMostRestarts) s.device = Seconds(0);
+    times.push_back(s.last.since_previous.value());
+    if (idle > max_idle && restarts++ < kMostRestarts) {
+      s.device = Seconds(0);
+      from = times.size();
+    }
   }
+  // Replays that are all slower than they were do not wait for the host: their clocks have fallen.
+  constexpr std::size_t kEnough = 5; // that a gap is not the median itself
+  const std::span last(times.begin() + static_cast<std::ptrdiff_t>(from), times.end());
+  const double usual =
+      last.size() < kEnough ? typical.value() : std::max(typical.value(), median_of(last));
+  const auto busy = [&](double t) { return std::min(t, usual); };
+  double all = 0, all_busy = 0, last_busy = 0;
+  for (const double t : times) all += t, all_busy += busy(t);
+  for (const double t : last) last_busy += busy(t);
+  s.idle = Seconds(all - all_busy);
+  s.device = Seconds(last_busy);
   return s;
 }
 

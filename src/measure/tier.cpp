@@ -4,11 +4,13 @@ namespace hebe::measure {
 namespace {
 
 constexpr double kCappedClockChange = 0.1; // beyond it the board is in another state
+constexpr double kCappedReplayCv = 0.05;
 
 Tier smoke() {
   Tier t;
   t.name = "smoke-v1";
   t.max_capped_clock_change = kCappedClockChange;
+  t.max_capped_replay_cv = kCappedReplayCv;
   t.drift_beyond_arms = true;
   return t;
 }
@@ -34,6 +36,7 @@ Tier confirmation() {
   t.max_pair_drift = Celsius(1);
   t.drift_beyond_arms = true;
   t.max_capped_clock_change = kCappedClockChange;
+  t.max_capped_replay_cv = kCappedReplayCv;
   t.min_coverage = 0.95;
   t.max_sample_gap = Seconds(0.1);
   t.meter_agreement = 0.02;
@@ -88,6 +91,7 @@ Json to_json(const Tier& t) {
   if (t.steady_change) out["steady_change_c"] = t.steady_change->value();
   if (t.drift_beyond_arms) out["drift_beyond_arms"] = true;
   if (t.max_capped_clock_change) out["max_capped_clock_change_ratio"] = *t.max_capped_clock_change;
+  if (t.max_capped_replay_cv) out["max_capped_replay_cv_ratio"] = *t.max_capped_replay_cv;
   return out;
 }
 
@@ -111,6 +115,8 @@ Result<Tier> tier_from(const Json& j) {
     t.drift_beyond_arms = j.value("drift_beyond_arms", false);
     if (j.contains("max_capped_clock_change_ratio"))
       t.max_capped_clock_change = j.at("max_capped_clock_change_ratio").get<double>();
+    if (j.contains("max_capped_replay_cv_ratio"))
+      t.max_capped_replay_cv = j.at("max_capped_replay_cv_ratio").get<double>();
     t.max_job_drift = optional_celsius(j.at("max_job_drift_c"));
     t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
     t.min_coverage = j.at("min_coverage_ratio");

@@ -39,6 +39,9 @@ struct Tier {
   /// apart at the edges of windows of 0.5 s, and 3.5 % of 5 s (evidence/h200-studies-wide), while
   /// replays took equally long. None: plans from before, which knew no difference.
   std::optional<double> max_capped_clock_change{};
+  /// Of replay times there, within a window: those of arithmetic follow that clock. It bounds what
+  /// such a clock explains; no product was seen at the limit yet. None: plans from before.
+  std::optional<double> max_capped_replay_cv{};
   double meter_agreement = 0.03; ///< beyond one update of the counter at each edge
   double max_replay_cv = 0.02;   ///< within a window
   Seconds max_idle{0.005};       ///< GPU idleness before a window's pre-roll

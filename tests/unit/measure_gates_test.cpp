@@ -141,6 +141,9 @@ TEST(Gates, each_passes_at_its_limit_and_fails_beyond_it) {
        [](Subject& s) { s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1099; }},
       {"replay_cv_ratio", RefusalCode::gate_failed, [](Subject& s) { s.w.replay_cv = 0.01; },
        [](Subject& s) { s.w.replay_cv = 0.010001; }},
+      {"replay_cv_ratio", RefusalCode::gate_failed,
+       [](Subject& s) { s.hold_down(), s.w.replay_cv = 0.05; },
+       [](Subject& s) { s.hold_down(), s.w.replay_cv = 0.050001; }},
       {"window_too_short_s", RefusalCode::gate_failed, [](Subject&) {},
        [](Subject& s) { s.tier.min_window = Seconds(1.000001); }},
       {"pre_roll_too_short_s", RefusalCode::gate_failed,
@@ -311,6 +314,7 @@ TEST(Gates, a_plan_from_before_holds_every_window_to_its_own_limits) {
   Subject s;
   s.tier.drift_beyond_arms = false;
   s.tier.max_capped_clock_change.reset();
+  s.tier.max_capped_replay_cv.reset();
   for (const int allowed : {48, 52}) {
     s.w.end.temperature_c = allowed;
     EXPECT_EQ(failed(s), kNone);
@@ -328,7 +332,8 @@ TEST(Gates, a_plan_from_before_holds_every_window_to_its_own_limits) {
   s.reference.temperature_c = 50;
   s.hold_down();
   s.w.end.sm_clock_mhz = 1940; // 2.02 % under 1980
-  EXPECT_EQ(failed(s), std::vector<std::string>{"sm_clock_change_ratio"});
+  s.w.replay_cv = 0.0101;
+  EXPECT_EQ(failed(s), (std::vector<std::string>{"sm_clock_change_ratio", "replay_cv_ratio"}));
 }
 
 // Pairs of arms A and B, one after the other, of one job.

@@ -101,6 +101,8 @@ TEST(Plan, changing_anything_makes_another_plan) {
       {"tier repeat", [](Plan& p) { p.tier.max_repeat = Seconds(0.5); }},
       {"tier clock change", [](Plan& p) { p.tier.max_clock_change = 0.5; }},
       {"tier capped clock change", [](Plan& p) { p.tier.max_capped_clock_change = 0.5; }},
+      {"tier capped replay cv", [](Plan& p) { p.tier.max_capped_replay_cv = 0.5; }},
+      {"tier of before: capped replays", [](Plan& p) { p.tier.max_capped_replay_cv.reset(); }},
       {"tier of before: capped clocks", [](Plan& p) { p.tier.max_capped_clock_change.reset(); }},
       {"tier of before: drift", [](Plan& p) { p.tier.drift_beyond_arms = false; }},
       {"tier agreement", [](Plan& p) { p.tier.meter_agreement = 0.5; }},
@@ -247,8 +249,13 @@ TEST(Tier, every_threshold_goes_out_and_comes_back) {
     const auto json = to_json(tier_named(name).value());
     EXPECT_EQ(to_json(tier_from(json).value()), json);
     for (const auto& [member, value] : json.items()) {
-      const auto since = {"still_span_s",    "steady_span_s",     "steady_temperature_c",
-                          "steady_change_c", "drift_beyond_arms", "max_capped_clock_change_ratio"};
+      const auto since = {"still_span_s",
+                          "steady_span_s",
+                          "steady_temperature_c",
+                          "steady_change_c",
+                          "drift_beyond_arms",
+                          "max_capped_clock_change_ratio",
+                          "max_capped_replay_cv_ratio"};
       if (std::ranges::find(since, member) != since.end()) continue; // older plans have none
       auto less = json;
       less.erase(member);
