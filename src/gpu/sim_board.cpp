@@ -160,8 +160,11 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
     const double slowed = dynamic / (limit - still); // the clocks fall until the limit holds
     stretch = slowed / seconds;
     seconds = slowed;
+    if (compute > memory) seconds *= 1 + capped_wander(begin); // memory has a clock of its own
   }
-  append(begin + to_nanos(Seconds(seconds * launches)), still + dynamic / seconds, stretch);
+  // The control holds the power, whatever the clock does meanwhile.
+  const double watts = stretch > 1 ? limit : still + dynamic / seconds;
+  append(begin + to_nanos(Seconds(seconds * launches)), watts, stretch);
   return segments_.back().end;
 }
 
@@ -207,15 +210,18 @@ Celsius SimBoard::temperature(Instant at) const {
   return Celsius(s != nullptr ? s->celsius_end : segments_.back().celsius_end);
 }
 
+double SimBoard::capped_wander(Instant at) const {
+  constexpr Nanos kMoves{20'000'000}; // how long the clock stands between two of its moves
+  const auto move = static_cast<std::uint64_t>(at.time_since_epoch() / kMoves);
+  return model_.capped_clock_wander * (2 * Philox(seed_, move).uniform() - 1);
+}
+
 Hertz SimBoard::clock_rate(Instant at) const {
   idle_until(clock_.now());
   const auto* s = segment_at(at);
   if (s == nullptr || !s->capped()) return model_.clock;
-  const double wander =
-      2 * Philox(seed_, static_cast<std::uint64_t>(at.time_since_epoch().count())).uniform() - 1;
   constexpr double kStep = 15e6; // clocks of NVIDIA boards are multiples of it
-  const double hertz =
-      model_.clock.value() / s->stretch * (1 + model_.capped_clock_wander * wander);
+  const double hertz = model_.clock.value() / s->stretch / (1 + capped_wander(at));
   return Hertz(std::round(hertz / kStep) * kStep);
 }
 

@@ -37,7 +37,7 @@ struct BoardModel {
   Seconds wander_time{2.0};      ///< its correlation time
   double latency_noise = 0.0004; ///< relative sd of one graph replay
   /// At the power limit the board's control moves the SM clock about its mean, by up to this: an
-  /// H200's read up to 6 % apart within half a second (docs/protocol.md).
+  /// H200's read up to 6 % apart within half a second (docs/protocol.md). Arithmetic follows it.
   double capped_clock_wander = 0.03;
 };
 
@@ -141,6 +141,7 @@ private:
   void append(Instant end, double watts, double stretch) const;
   void idle_until(Instant t) const;
   [[nodiscard]] double static_watts(double celsius) const;
+  [[nodiscard]] double capped_wander(Instant at) const; ///< of a cycle's time, relative
   [[nodiscard]] const Segment* segment_at(Instant t) const;
   [[nodiscard]] double joules_until(Instant t) const;
 

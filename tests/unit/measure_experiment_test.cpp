@@ -311,6 +311,37 @@ TEST(Experiment, an_evidence_run_does_not_begin_before_the_board_has_settled) {
 
 // Arms of 150 and 600 W leave the simulated board 5 C apart at the ends of their windows. A
 // search's finalist of an H200 was refused after 450 s for 2 C.
+/// As a product of matrices on an H200: arithmetic for 900 W where 700 are allowed.
+gpu::BoardModel held_down() {
+  gpu::BoardModel model;
+  model.flops = 1024 / 25e-6; // of the 1024 operations that a launch has here
+  model.joules_per_operation = 775 * 25e-6 / 1024;
+  return model;
+}
+
+TEST(Experiment, arithmetic_at_the_power_limit_is_measured_as_evidence_though_its_clock_wanders) {
+  auto plan = test::smoke_plan(12);
+  plan.tier = tier_named("confirmation-v1").value();
+  plan.warm_up = Seconds(30);
+  plan.window = Seconds(5);
+  ASSERT_TRUE(complete_plan(plan));
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    test::SimGpu sim(seed, {}, held_down(), {1e6, 1e6});
+    const auto raw = sim.run(plan);
+    ASSERT_TRUE(raw) << to_text(raw.error());
+    EXPECT_EQ(raw->windows.size(), 24U) << "seed " << seed << ": none was measured again";
+    for (const auto& w : raw->windows) {
+      EXPECT_NEAR(w.estimate.mean_power->value(), 700, 2);
+      EXPECT_GT(w.reading.replay_cv, 0.005) << "the model's replays do follow its clock";
+    }
+  }
+  auto before = plan;
+  before.tier.max_capped_replay_cv.reset();
+  before.tier.max_capped_clock_change.reset();
+  test::SimGpu sim(1, {}, held_down(), {1e6, 1e6});
+  EXPECT_FALSE(sim.run(before));
+}
+
 TEST(Experiment, arms_of_unequal_power_are_no_drift) {
   auto plan = test::smoke_plan(12);
   plan.tier = tier_named("confirmation-v1").value();
