@@ -19,14 +19,15 @@ using gpu::FaultKind;
 class Series : public testing::Test {
 protected:
   void open(std::vector<gpu::Fault> faults = {}, double bytes = 1e8,
-            const gpu::BoardModel& model = {}) {
+            const gpu::BoardModel& model = {}, double operations = 0) {
     board_ = std::make_unique<gpu::SimBoard>(clock_, model, 3, std::move(faults));
     const auto info = gpu::sim_device_info();
     device_ = std::make_unique<gpu::SimDevice>(*board_, info);
     meter_ = std::make_unique<meter::SimMeter>(*board_, info);
     launch_.name = "load";
     launch_.arch = 90;
-    launch_.work = kernel::DeclaredWork{{static_cast<std::uint64_t>(bytes)}, {0}, {}};
+    launch_.work =
+        kernel::DeclaredWork{{static_cast<std::uint64_t>(bytes)}, {0}, {{"fp32", operations}}};
     kernel_ = device_->load({&launch_, {}, {}, {}, {}}, {}).value();
     graph_ = size_graph(*device_, *kernel_).value();
     supervision_.may_continue = [] { return Status{}; };
@@ -121,6 +122,23 @@ TEST_F(Series, a_load_at_the_power_limit_is_measured_though_its_clock_wanders) {
     EXPECT_EQ(refused > 0, as_before) << refused;
     series_.reset();
   }
+}
+
+TEST_F(Series, a_product_at_the_power_limit_is_measured_though_its_replays_follow_the_clock) {
+  gpu::BoardModel model;
+  model.flops = 1e9 / 25e-6;
+  model.joules_per_operation = 775 * 25e-6 / 1e9; // 900 W with the idle board's, 700 are allowed
+  open({}, 1e6, model, 1e9);
+  ASSERT_TRUE(series_->warm_up(load(), Seconds(5)));
+  double sum = 0;
+  for (int i = 0; i < 40; ++i) {
+    const auto w = series_->window(load(), Seconds(0.5));
+    ASSERT_TRUE(w) << to_text(w.error());
+    EXPECT_EQ(w->attempts, 1) << i;
+    EXPECT_NEAR(w->power.value(), 700, 2);
+    sum += w->latency.value();
+  }
+  EXPECT_NEAR(sum / 40 / (775.0 / 575 * 25e-6), 1, 0.01);
 }
 
 // A warm-up's step of 65 ms left 26 samples of half a second too few, with two kernels of an H200.
