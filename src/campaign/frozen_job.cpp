@@ -54,7 +54,7 @@ Json engines_of(const PreparedArms& prepared) {
   Json arms = Json::object();
   for (const std::size_t arm : {0, 1}) {
     const auto& compiled = prepared.arm(arm).compiled;
-    const auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir);
+    const auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir, gpu::FpFusion::off);
     arms[arm == 0 ? "A" : "B"] =
         engine
             ? Json{{"outputs", "computed by interpreting the TTGIR"},

@@ -44,8 +44,8 @@ bool branches(const Operation& op) {
       effect != Effect::pure && effect != Effect::read_shared && effect != Effect::write_shared)
     return true;
   return op.is(Op::scf_for) || op.is(Op::scf_if) || op.is(Op::scf_while) ||
-         op.is(Op::ttg_warp_specialize) || op.is(Op::tt_call) || effect == Effect::read_write ||
-         effect == Effect::unknown;
+         op.is(Op::ttg_warp_specialize) || op.is(Op::tt_call) || op.is(Op::tt_assert) ||
+         effect == Effect::read_write || effect == Effect::unknown;
 }
 
 /// With fastmath flags LLVM may do more than this file foresees.
@@ -280,6 +280,23 @@ void keep_apart(Work& work, const Contractible& pair) {
   work.account.changed(*sum, fmt::format("the product %{} is rounded before {}, as it was in "
                                          "another block",
                                          product->result().name, describe(*sum)));
+}
+
+void pin_all_contractions(ttgir::Module& module) {
+  const LaunchFacts nothing_known;
+  Account nobodys;
+  for (Operation* function : std::vector(module.body().operations)) {
+    Work work{module, *function, nothing_known, nobodys};
+    const auto visit = [&](const auto& self, Operation& op, const Operation* loop) -> void {
+      const Operation* around = op.is(Op::scf_for) || op.is(Op::scf_while) ? &op : loop;
+      for (ttgir::Region* region : op.regions)
+        for (Block* block : region->blocks) {
+          for (Operation* inner : std::vector(block->operations)) self(self, *inner, around);
+          pin_contractions(work, *block, around);
+        }
+    };
+    visit(visit, *function, nullptr);
+  }
 }
 
 Pass pin_contractions() {

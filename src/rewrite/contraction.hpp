@@ -47,6 +47,10 @@ void pin_contractions(Work& work, ttgir::Block& block, const ttgir::Operation* l
 /// of their loops. Branches and loops inside count; blocks that are no loop's body do not.
 void pin_loops_of(Work& work, const std::set<ttgir::Block*>& blocks);
 
+/// The same in every block of every function: what the compiled code computes. Nothing is moved, so
+/// that operations keep their lines.
+void pin_all_contractions(ttgir::Module& module);
+
 /// How exact it is to change what stands in one block, or how often a value is used: exact where
 /// the function has no product, and no function that may end with one.
 [[nodiscard]] Exactness exactness_of_moves(ttgir::Operation& function);
