@@ -15,7 +15,8 @@
 
 namespace hebe::rewrite {
 
-/// What changes from one run of a loop's body to the next. What does not, LLVM moves ahead of it.
+/// What changes from one run of a loop's body to the next. What does not, LLVM moves ahead of it
+/// (seen with Triton 3.6.0 on sm_90: also out of a branch, and out of several loops).
 class Variance {
 public:
   explicit Variance(const ttgir::Operation* loop) : loop_(loop) {} ///< null: everything varies

@@ -173,10 +173,21 @@ TEST(SimEngine, every_kind_of_block_is_contracted) {
            "      %j = arith.addi %i, %one : i32\n"
            "      scf.yield %j, %t : i32, tensor<64xf32>\n    }\n"
            "    %w = arith.maxnumf %k#1, %k#1 : tensor<64xf32>\n"},
+      {"what a reduction combines with",
+       "    %e = tt.expand_dims %v {axis = 1 : i32} : tensor<64xf32> -> tensor<64x1xf32>\n"
+       "    %d = tt.broadcast %e : tensor<64x1xf32> -> tensor<64x2xf32>\n"
+       "    %w = \"tt.reduce\"(%d) <{axis = 1 : i32}> ({\n"
+       "    ^bb0(%a: f32, %b: f32):\n"
+       "      %c = arith.constant -1.000000e+00 : f32\n"
+       "      %m = arith.mulf %a, %b : f32\n"
+       "      %t = arith.addf %m, %c : f32\n"
+       "      tt.reduce.return %t : f32\n"
+       "    }) : (tensor<64x2xf32>) -> tensor<64xf32>\n"},
   };
   for (const auto& [where, text] : table) {
-    EXPECT_EQ(first_of(by_element(text), FpFusion::on), kFused) << where;
-    EXPECT_EQ(first_of(by_element(text), FpFusion::off), kRounded) << where;
+    SCOPED_TRACE(where);
+    EXPECT_EQ(first_of(by_element(text), FpFusion::on), kFused);
+    EXPECT_EQ(first_of(by_element(text), FpFusion::off), kRounded);
   }
   const auto called = by_element(
       "    %w = tt.call @other(%v, %ss) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>\n",
@@ -187,6 +198,34 @@ TEST(SimEngine, every_kind_of_block_is_contracted) {
       "    %r = arith.addf %m, %b : tensor<64xf32>\n"
       "    tt.return %r : tensor<64xf32>\n  }\n");
   EXPECT_EQ(first_of(called, FpFusion::on), kFused) << "a function that is called";
+}
+
+// Two loops that run once; what `inner` makes as %t leaves both.
+std::string in_two_loops(const std::string& inner) {
+  return by_element(
+      "    %w = scf.for %i = %zero to %n step %one iter_args(%p = %v) -> (tensor<64xf32>)  : i32 "
+      "{\n"
+      "      %u = arith.addf %p, %p : tensor<64xf32>\n"
+      "      %q = scf.for %j = %zero to %n step %one iter_args(%k = %v) -> (tensor<64xf32>)  : i32 "
+      "{\n"
+      "        %m = arith.mulf %v, %v : tensor<64xf32>\n" +
+      inner +
+      "        scf.yield %t : tensor<64xf32>\n      }\n"
+      "      scf.yield %q : tensor<64xf32>\n    }\n");
+}
+
+TEST(SimEngine, what_no_trip_changes_is_contracted_where_the_compiler_moves_it) {
+  // Both leave both loops, as LLVM has it; the product alone; neither leaves what changes.
+  EXPECT_EQ(
+      first_of(in_two_loops("        %t = arith.addf %m, %ss : tensor<64xf32>\n"), FpFusion::on),
+      kFused);
+  EXPECT_EQ(
+      first_of(in_two_loops("        %t = arith.subf %m, %k : tensor<64xf32>\n"), FpFusion::on),
+      0x1p-12F);
+  EXPECT_EQ(
+      first_of(in_two_loops("        %t = arith.subf %m, %u : tensor<64xf32>\n"), FpFusion::on),
+      -1.0F)
+      << "the sum leaves one loop, the product two";
 }
 
 TEST(SimEngine, a_product_that_is_pinned_to_its_own_rounding_stays_so) {
