@@ -49,7 +49,8 @@ Json subject_json(const PreparedCase& prepared) {
   return out;
 }
 
-/// How the simulated GPU comes to each arm's outputs and price.
+/// How the simulated GPU comes to each arm's outputs and price: whether it can interpret, which is
+/// so with fp fusion or without.
 Json engines_of(const PreparedArms& prepared) {
   Json arms = Json::object();
   for (const std::size_t arm : {0, 1}) {
