@@ -49,12 +49,13 @@ Json subject_json(const PreparedCase& prepared) {
   return out;
 }
 
-/// How the simulated GPU comes to each arm's outputs and price.
+/// How the simulated GPU comes to each arm's outputs and price: whether it can interpret, which is
+/// so with fp fusion or without.
 Json engines_of(const PreparedArms& prepared) {
   Json arms = Json::object();
   for (const std::size_t arm : {0, 1}) {
     const auto& compiled = prepared.arm(arm).compiled;
-    const auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir);
+    const auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir, gpu::FpFusion::off);
     arms[arm == 0 ? "A" : "B"] =
         engine
             ? Json{{"outputs", "computed by interpreting the TTGIR"},

@@ -17,6 +17,7 @@ struct CalibrateOptions {
   std::int64_t m = 256, n = 4096, k = 4096;
   double idle = 2, window = 1, warm_up = 5;
   int windows = 5;
+  bool redact = false;
   std::string openblas, cublaslt;
   std::string board, board_uuid, cpu, driver, os, hebe, triton, date;
   std::int64_t days = -1;
@@ -111,6 +112,7 @@ Result<tune::CalibrationRequest> request_from_calibrate(const Context& c,
   HEBE_TRY(r.job.machine, c.machine(0));
   r.job.worker = c.worker();
   r.job.scratch = c.scratch();
+  r.job.redact = o.redact;
   return r;
 }
 
@@ -145,7 +147,7 @@ void add_present(CLI::App& app, CalibrateOptions& o) {
                  "hold a placement file against the machine of now (exit 1: a "
                  "row no longer holds)");
   app.add_option("--board", o.board, "show: the GPU's name; what is not given is not checked");
-  app.add_option("--board-uuid", o.board_uuid, "show: its UUID");
+  app.add_option("--board-uuid", o.board_uuid, "show: its UUID, or what --redact has in its place");
   app.add_option("--cpu", o.cpu, "show: the processor's name, as /proc/cpuinfo has it");
   app.add_option("--driver", o.driver, "show: the GPU's driver");
   app.add_option("--os", o.os, "show: the operating system");
@@ -178,6 +180,7 @@ Command calibrate_command() {
         app.add_option("--window-seconds", o->window, "a window")->check(CLI::Range(0.5, 600.));
         app.add_option("--windows", o->windows, "of each member")->check(CLI::Range(3, 1000));
         app.add_option("--warm-up-seconds", o->warm_up, "of the GPU")->check(CLI::Range(0., 600.));
+        app.add_flag("--redact", o->redact, "hash the board's UUID in the placement");
         app.add_option("--openblas", o->openblas, "OpenBLAS's file (default: libopenblas.so.0)");
         app.add_option("--cublaslt", o->cublaslt, "cuBLASLt's file (default: looked for)");
         add_present(app, *o);

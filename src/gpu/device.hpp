@@ -42,6 +42,7 @@ struct KernelImage {
   std::string_view ttgir;             ///< what sim interprets; empty: there is none
   FunctionalModel functional;         ///< where it cannot be
   kernel::LibraryCall library_call{}; ///< in the place of the cubin
+  bool fp_fusion = true;              ///< how the cubin was made: sim contracts products and sums
 };
 
 /// A loaded kernel with its parameters bound.

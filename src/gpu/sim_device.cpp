@@ -88,7 +88,8 @@ Result<std::unique_ptr<Kernel>> SimDevice::load(const KernelImage& image,
                                                 const std::vector<DevicePointer>& buffers) {
   auto kernel = std::make_unique<SimKernel>();
   if (!image.ttgir.empty()) {
-    if (auto engine = SimEngine::make(*image.launch, std::string(image.ttgir)))
+    const auto fusion = image.fp_fusion ? FpFusion::on : FpFusion::off;
+    if (auto engine = SimEngine::make(*image.launch, std::string(image.ttgir), fusion))
       kernel->engine = *std::move(engine);
     else if (!image.functional)
       return std::unexpected(std::move(engine).error());

@@ -1,7 +1,8 @@
 // The simulated GPU as a Device. In: the same calls as cuda; out: outputs from the kernel's TTGIR,
-// interpreted, time and power from the board model, priced from what the interpreter counted.
-// Invariant: a kernel that cannot be interpreted takes its outputs from the case's reference and
-// its price from the declared work, and every record of such a run says so.
+// interpreted as it is compiled (products and sums contracted), time and power from the board
+// model, priced from what the interpreter counted. Invariant: a kernel that cannot be interpreted
+// takes its outputs from the case's reference and its price from the declared work, and every
+// record of such a run says so.
 #pragma once
 
 #include "gpu/device.hpp"

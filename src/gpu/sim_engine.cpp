@@ -1,6 +1,7 @@
 #include "gpu/sim_engine.hpp"
 
 #include "core/parallel.hpp"
+#include "rewrite/contraction.hpp"
 #include "ttgir/interpreter.hpp"
 #include "ttgir/reader.hpp"
 #include "ttgir/view.hpp"
@@ -80,7 +81,7 @@ Work priced(const ttgir::Counts& counts) {
 } // namespace
 
 Result<std::unique_ptr<SimEngine>> SimEngine::make(const kernel::LaunchSpec& launch,
-                                                   std::string ttgir) {
+                                                   std::string ttgir, FpFusion fusion) {
   HEBE_TRY(auto module, ttgir::read_module(std::move(ttgir), {false, launch.name + ".ttgir"}));
   auto* function = module->function();
   const auto view = function ? ttgir::Function::of(*function) : std::nullopt;
@@ -106,6 +107,7 @@ Result<std::unique_ptr<SimEngine>> SimEngine::make(const kernel::LaunchSpec& lau
   }
   if (auto missing = ttgir::not_interpretable(*module); !missing.empty())
     return std::unexpected(std::move(missing.front()));
+  if (fusion == FpFusion::on) rewrite::pin_all_contractions(*module);
   return std::unique_ptr<SimEngine>(new SimEngine(launch, std::move(module)));
 }
 

@@ -1,7 +1,7 @@
 // What the simulated GPU executes: a kernel's TTGIR, interpreted. In: a launch spec, the text, the
-// memory behind its buffers; out: the buffers as the kernel leaves them, and what the launch moved
-// and computed. Invariant: a kernel with an operation that is not understood has no engine; nothing
-// is half run.
+// memory behind its buffers; out: the buffers as the compiled kernel leaves them, and what the
+// launch moved and computed. Invariant: a kernel with an operation that is not understood has no
+// engine; nothing is half run. What a load has to find out is found out once, not with each launch.
 #pragma once
 
 #include "gpu/sim_board.hpp"
@@ -16,12 +16,17 @@
 
 namespace hebe::gpu {
 
+/// Whether the kernel is compiled so that a product and a sum may be rounded once (Triton's option
+/// enable_fp_fusion). On: they are, where LLVM and ptxas do so (rewrite/contraction.hpp), which is
+/// what runs; off: as the text has them.
+enum class FpFusion : std::uint8_t { off, on };
+
 class SimEngine {
 public:
   /// Refuses a text whose function does not take the launch's arguments (abi_mismatch) or has an
   /// operation that cannot be interpreted, by its name and line.
   [[nodiscard]] static Result<std::unique_ptr<SimEngine>> make(const kernel::LaunchSpec& launch,
-                                                               std::string ttgir);
+                                                               std::string ttgir, FpFusion fusion);
 
   /// One launch. `buffers`: the bytes of each buffer argument, in order.
   [[nodiscard]] Status run(const std::vector<std::span<std::byte>>& buffers);

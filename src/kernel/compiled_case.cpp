@@ -58,6 +58,11 @@ Result<CompiledCase> stored(const Json& answer, const ArtifactStore& store,
 
 } // namespace
 
+bool CompiledCase::fp_fusion() const {
+  const auto options = provenance.find("options");
+  return options == provenance.end() || options->value("enable_fp_fusion", true);
+}
+
 Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,
                                   const CaseRequest& request, const std::filesystem::path& cache) {
   HEBE_TRY(const auto answer, worker.request("compile", compile_json(request, cache)));

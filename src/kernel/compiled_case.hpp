@@ -30,6 +30,9 @@ struct CompiledCase {
   std::string ttgir; ///< what the simulated GPU interprets
   /// In the place of a cubin: artifacts then name the library's file, as "library".
   LibraryCall library_call{};
+
+  /// Whether the compiler may fuse products and sums (enable_fp_fusion), as it does by default.
+  [[nodiscard]] bool fp_fusion() const;
 };
 
 [[nodiscard]] Result<CompiledCase> compile_case(Worker& worker, const ArtifactStore& store,

@@ -57,6 +57,11 @@ template <class Use> Status in_chunks(std::size_t elements, std::size_t element_
 
 } // namespace
 
+gpu::KernelImage image_of(const kernel::CompiledCase& compiled, gpu::FunctionalModel functional) {
+  return {&compiled.launch,      compiled.cubin,        compiled.ttgir,
+          std::move(functional), compiled.library_call, compiled.fp_fusion()};
+}
+
 gpu::FunctionalModel
 LaunchBuffers::functional_model(gpu::Device& device, const kernel::LaunchSpec& launch,
                                 const ExpectedOutputs& expected,

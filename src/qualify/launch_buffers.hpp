@@ -12,6 +12,11 @@
 
 namespace hebe::qualify {
 
+/// What a device loads of a compiled case, which must outlive it. `functional`: what the simulated
+/// GPU does where it cannot interpret the case.
+[[nodiscard]] gpu::KernelImage image_of(const kernel::CompiledCase& compiled,
+                                        gpu::FunctionalModel functional);
+
 using ExpectedOutputs = std::map<std::string, kernel::ReferenceOutput>;
 
 class LaunchBuffers {

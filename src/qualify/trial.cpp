@@ -4,7 +4,6 @@
 #include "gpu/sim_device.hpp"
 #include "gpu/sim_engine.hpp"
 #include "kernel/inputs.hpp"
-#include "rewrite/pass.hpp"
 
 #include <fmt/format.h>
 
@@ -89,7 +88,7 @@ private:
     HEBE_TRY(auto buffers, LaunchBuffers::make(device_, compiled_.launch));
     const auto pointers = buffers.pointers();
     disjoint(pointers);
-    auto loaded = device_.load({&compiled_.launch, compiled_.cubin, compiled_.ttgir, {}}, pointers);
+    auto loaded = device_.load(image_of(compiled_, {}), pointers);
     if (!loaded) {
       const bool abi = loaded.error().code == RefusalCode::abi_mismatch;
       if (!abi) return std::unexpected(std::move(loaded).error());
@@ -246,10 +245,10 @@ private:
   Trial trial_;
 };
 
-/// One launch of the text as it is, so that the counts have its lines. Nothing where it cannot be
-/// run.
+/// One launch of the text as it is: a mechanism's operations are those that were written. Nothing
+/// where it cannot be run.
 std::optional<ttgir::Counts> counted(const kernel::CompiledCase& compiled) {
-  auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir);
+  auto engine = gpu::SimEngine::make(compiled.launch, compiled.ttgir, gpu::FpFusion::off);
   if (!engine) return std::nullopt;
   (*engine)->count_rereads();
   std::vector<std::vector<std::byte>> memory;
@@ -285,20 +284,9 @@ Trial try_in_interpreter(const kernel::CompiledCase& compiled, const ExpectedOut
   VirtualClock clock;
   gpu::SimBoard board(clock, gpu::BoardModel{}, 0);
   gpu::SimDevice device(board, gpu::sim_device_info());
-  const auto contracted = as_contracted(compiled);
-  auto trial = Trier(device, contracted, expected, launches, "interpreter", true).result();
+  auto trial = Trier(device, compiled, expected, launches, "interpreter", true).result();
   trial.counts = counted(compiled);
   return trial;
-}
-
-kernel::CompiledCase as_contracted(kernel::CompiledCase compiled) {
-  const auto options = compiled.provenance.find("options");
-  if (options != compiled.provenance.end() && options->value("enable_fp_fusion", true) == false)
-    return compiled;
-  // A kernel that no pass may touch is interpreted as it is.
-  if (auto pinned = rewrite::apply(compiled.ttgir, {{"pin-contractions", Json::object()}}, {}))
-    compiled.ttgir = std::move(pinned->ttgir);
-  return compiled;
 }
 
 std::vector<Check> no_gpu_trial(const std::string& why) {

@@ -25,11 +25,9 @@ struct Trial {
 /// On a GPU, named in every check. `launches`: how many from poisoned outputs, at least 2.
 [[nodiscard]] Trial try_on_gpu(gpu::Device& device, const kernel::CompiledCase& compiled,
                                const ExpectedOutputs& expected, int launches);
-/// The kernel as it is interpreted: products and sums contracted as the backend does, where it may
-/// (option enable_fp_fusion), so that two forms of one computation can be compared bit for bit.
-[[nodiscard]] kernel::CompiledCase as_contracted(kernel::CompiledCase compiled);
-
-/// In the interpreter, which also sees every access outside of a buffer, and counts.
+/// On the simulated GPU, where two forms of one computation can be compared bit for bit: products
+/// and sums are contracted there as the compiler does. It also sees every access outside of a
+/// buffer, and counts.
 [[nodiscard]] Trial try_in_interpreter(const kernel::CompiledCase& compiled,
                                        const ExpectedOutputs& expected, int launches);
 

@@ -29,10 +29,8 @@ Result<Workload> Workload::make(gpu::Device& device,
   for (const auto place : places) in_b_order.push_back(pointers[place]);
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& own = i == 0 ? pointers : in_b_order;
-    const gpu::KernelImage image{
-        &arms[i]->launch, arms[i]->cubin, arms[i]->ttgir,
-        LaunchBuffers::functional_model(device, arms[i]->launch, *expected[i], own),
-        arms[i]->library_call};
+    const auto image = image_of(
+        *arms[i], LaunchBuffers::functional_model(device, arms[i]->launch, *expected[i], own));
     HEBE_TRY(w.kernels_[i], device.load(image, own));
   }
   return w;

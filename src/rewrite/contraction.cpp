@@ -164,10 +164,31 @@ Value& negation(Work& work, Value& of, const Operation& at, Operation& before) {
   return made(work, Op::arith_subf, {&zero, &of}, at, before);
 }
 
-bool contracts(const Value& value, const Operation& sum, const Places& places, Variance& variance) {
+/// The loops around a block, inner first: how far out LLVM moves what no trip changes.
+class Loops {
+public:
+  explicit Loops(const Operation* loop) {
+    for (const Operation* up = loop; up; up = up->parent())
+      if (up->is(Op::scf_for) || up->is(Op::scf_while)) levels_.emplace_back(up);
+  }
+  /// Whether a product and the sum that it feeds, of one block, still are when both have moved.
+  bool keep_together(const Value& product, const Value& sum) {
+    for (Variance& level : levels_) {
+      if (level.varies(product)) return true;
+      if (level.varies(sum)) return false;
+    }
+    return true;
+  }
+
+private:
+  std::vector<Variance> levels_;
+};
+
+bool contracts(const Value& value, const Operation& sum, const Places& places, Loops& loops) {
   const Operation* product = value.op;
   return product && product->is(Op::arith_mulf) && product->block == sum.block && plain(*product) &&
-         places.together(product, &sum) && variance.varies(value) && !trivial(*product);
+         places.together(product, &sum) && loops.keep_together(value, sum.result()) &&
+         !trivial(*product);
 }
 
 } // namespace
@@ -189,12 +210,12 @@ std::vector<Contractible> contractible(Block& block) {
 
 void pin_contractions(Work& work, Block& block, const Operation* loop) {
   const Places places(block);
-  Variance variance(loop);
+  Loops loops(loop);
   const std::vector<Operation*> operations(block.operations.begin(), block.operations.end());
   for (Operation* sum : operations) {
     if (!is_sum(*sum) || !plain(*sum)) continue;
-    const bool first = contracts(*sum->operands[0], *sum, places, variance);
-    const bool second = contracts(*sum->operands[1], *sum, places, variance);
+    const bool first = contracts(*sum->operands[0], *sum, places, loops);
+    const bool second = contracts(*sum->operands[1], *sum, places, loops);
     if (!first && !second) continue;
     // Of two products the combiner takes the first, unless it has more uses than the second.
     const bool take_first =
@@ -280,6 +301,23 @@ void keep_apart(Work& work, const Contractible& pair) {
   work.account.changed(*sum, fmt::format("the product %{} is rounded before {}, as it was in "
                                          "another block",
                                          product->result().name, describe(*sum)));
+}
+
+void pin_all_contractions(ttgir::Module& module) {
+  const LaunchFacts nothing_known;
+  Account nobodys;
+  for (Operation* function : std::vector(module.body().operations)) {
+    Work work{module, *function, nothing_known, nobodys};
+    const auto visit = [&](const auto& self, Operation& op, const Operation* loop) -> void {
+      const Operation* around = op.is(Op::scf_for) || op.is(Op::scf_while) ? &op : loop;
+      for (ttgir::Region* region : op.regions)
+        for (Block* block : region->blocks) {
+          for (Operation* inner : std::vector(block->operations)) self(self, *inner, around);
+          pin_contractions(work, *block, around);
+        }
+    };
+    visit(visit, *function, nullptr);
+  }
 }
 
 Pass pin_contractions() {

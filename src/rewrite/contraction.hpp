@@ -15,7 +15,8 @@
 
 namespace hebe::rewrite {
 
-/// What changes from one run of a loop's body to the next. What does not, LLVM moves ahead of it.
+/// What changes from one run of a loop's body to the next. What does not, LLVM moves ahead of it
+/// (seen with Triton 3.6.0 on sm_90: also out of a branch, and out of several loops).
 class Variance {
 public:
   explicit Variance(const ttgir::Operation* loop) : loop_(loop) {} ///< null: everything varies
@@ -46,6 +47,10 @@ void pin_contractions(Work& work, ttgir::Block& block, const ttgir::Operation* l
 /// The same for blocks that a load is about to leave: what was computed of it may then move ahead
 /// of their loops. Branches and loops inside count; blocks that are no loop's body do not.
 void pin_loops_of(Work& work, const std::set<ttgir::Block*>& blocks);
+
+/// The same in every block of every function: what the compiled code computes. Nothing is moved, so
+/// that operations keep their lines.
+void pin_all_contractions(ttgir::Module& module);
 
 /// How exact it is to change what stands in one block, or how often a value is used: exact where
 /// the function has no product, and no function that may end with one.

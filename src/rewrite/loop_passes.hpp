@@ -13,7 +13,7 @@ namespace hebe::rewrite {
 [[nodiscard]] Pass remove_dead();              ///< remove_dead.cpp
 
 /// contraction.cpp. Ahead of the others it changes nothing that they would not, and gives what they
-/// are to be compared with where nothing contracts: the interpreter.
+/// are to be compared with where nothing contracts: `hebe ttgir run`.
 [[nodiscard]] Pass pin_contractions();
 
 } // namespace hebe::rewrite

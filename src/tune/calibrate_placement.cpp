@@ -5,6 +5,7 @@
 #include "core/sha256.hpp"
 #include "meter/file_sources.hpp"
 #include "tune/openblas_backend.hpp"
+#include "tune/redacted_identity.hpp"
 #include "tune/shape_search.hpp"
 
 #include <fmt/format.h>
@@ -222,10 +223,15 @@ private:
              cost_of(priced, {idle, meter, Objective::energy, request_.not_written}));
     auto row = placement_row(tried.candidate.backend, idle, cost);
     row.version = tried.prepared->version;
+    const auto& uuid = machine.info().uuid;
     add(std::move(row),
         {tried.candidate.name, tried.candidate.configuration, tried.prepared->artifact_sha256},
         request_.dtype, machine.info().name,
-        {machine.info().uuid, machine.meter().board().driver, {}, {}, tried.prepared->triton},
+        {request_.job.redact ? redacted_identity(uuid) : uuid,
+         machine.meter().board().driver,
+         {},
+         {},
+         tried.prepared->triton},
         machine.clock().wall_us());
     return {};
   }

@@ -22,7 +22,7 @@ struct CalibrationRequest {
   int windows = 5;
   /// Opens what meters the host over such windows; empty: the kernel's RAPL counters.
   std::function<Result<HostMeter>(const HostWindows&)> host_meter;
-  campaign::JobRequest job; ///< machine, worker, scratch
+  campaign::JobRequest job; ///< machine, worker, scratch, whether the board's UUID is redacted
   std::string not_written;  ///< the file that a refusal keeps from being written
 };
 

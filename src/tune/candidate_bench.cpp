@@ -30,10 +30,9 @@ Status CandidateBench::load_onto(Loaded& out) const {
   const auto all = buffers_.pointers();
   std::vector<gpu::DevicePointer> own;
   for (const auto place : places) own.push_back(all[place]);
-  const gpu::KernelImage image{
-      &compiled.launch, compiled.cubin, compiled.ttgir,
-      qualify::LaunchBuffers::functional_model(*device_, compiled.launch, baseline_->expected, own),
-      compiled.library_call};
+  const auto image =
+      qualify::image_of(compiled, qualify::LaunchBuffers::functional_model(
+                                      *device_, compiled.launch, baseline_->expected, own));
   HEBE_TRY(out.kernel, device_->load(image, own));
   return {};
 }

@@ -1,5 +1,6 @@
 """hebe calibrate placement: measured or not written."""
 
+import hashlib
 import json
 import pathlib
 
@@ -30,6 +31,25 @@ def test_the_simulated_gpu_is_calibrated_and_says_that_it_is_simulated(hebe, tmp
     assert shown["placement"]["rows"] == []
     code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--driver", "999.1")
     assert code == 1 and shown["expired"][0]["outcome"] == "downgraded"
+
+
+def test_a_redacted_placement_names_no_board_and_is_known_to_be_of_it(hebe, tmp_path):
+    plain, redacted = tmp_path / "plain.json", tmp_path / "redacted.json"
+    for file, more in ((plain, []), (redacted, ["--redact"])):
+        code, out = hebe.json(*SMALL, "--members", "triton", "--out", str(file), *more)
+        assert code == 0 and json.loads(file.read_text()) == out, out
+    uuid = json.loads(plain.read_text())["rows"][0]["platform"]["board_uuid"]
+    assert uuid.startswith("SIM-")
+    hashed = "sha256:" + hashlib.sha256(uuid.encode()).hexdigest()[:16]
+    assert uuid not in redacted.read_text()
+    assert json.loads(redacted.read_text())["rows"][0]["platform"]["board_uuid"] == hashed
+    for file in (plain, redacted):  # by its name and by its digest, whichever of them the file has
+        for board in (uuid, hashed):
+            code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--board-uuid", board)
+            assert (code, shown["expired"]) == (0, []), shown
+        code, shown = hebe.json("calibrate", "placement", "--show", str(file), "--board-uuid", "GPU-another")
+        assert code == 1 and shown["expired"][0]["outcome"] == "downgraded"
+        assert shown["expired"][0]["reasons"][0].startswith("board_uuid was ")
 
 
 @pytest.mark.skipif(bool(RAPL), reason="this machine has RAPL: its CPU may be measured")

@@ -14,6 +14,7 @@ import pytest
 from conftest import Hebe
 
 CASES = pathlib.Path(__file__).parents[1] / "data" / "qualify" / "row_kernels.py"
+LAYER_NORM = pathlib.Path(__file__).parents[2] / "kernels" / "layer_norm.py"
 INLINE = ["inline-single-trip-loops", {"pass": "reuse-loads", "arguments": ["x_ptr"]}, "remove-dead"]
 JOBS = ["aa", "primary", "control", "floor"]
 
@@ -124,6 +125,21 @@ def test_one_command_measures_and_seals_the_whole_study(done):
     directory = pathlib.Path(out["directory"])
     assert {p.name for p in directory.iterdir()} == {"study.json", "page.html", "effects.svg"}
     assert all(os.stat(p).st_mode & 0o222 == 0 for p in directory.iterdir())
+
+
+def test_a_contraction_that_a_rewrite_writes_down_has_the_bits_of_the_compilers_own(tmp_path):
+    hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
+    hebe.folder = tmp_path
+    code, out = hebe.json("--device", "sim", "qualify", qualification_spec(
+        tmp_path, subject={"case": f"{LAYER_NORM}:case", "parameters": {"m": 512, "n": 512}}, points=[{"name": "512x512"}],
+        candidates=[{"name": "once", "passes": INLINE}]))
+    assert code == 0, out
+    hebe.qualification = out["id"]
+    ttgir = {v["name"]: (lambda d: (hebe.root / "artifacts" / d[:2] / d).read_text())(v["artifacts"]["ttgir"])
+             for point in json.loads(record_of(hebe).read_text())["points"] for v in [point["baseline"], *point["candidates"]]}
+    assert "math.fma" in ttgir["once"] and "math.fma" not in ttgir["baseline"]
+    code, out = study(hebe, contrasts=[{"point": "512x512", "a": "baseline", "b": "once"}], control=None, floor=None)
+    assert len(events(hebe, "sealed")) == 2, out
 
 
 def test_a_simulated_smoke_study_never_qualifies(done):

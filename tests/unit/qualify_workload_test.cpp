@@ -103,6 +103,42 @@ TEST(Workload, another_case_with_the_same_buffers_is_checked_against_its_own_ora
   }
 }
 
+// out = x·x + y, with %r made by `sum`.
+std::string square_plus(const std::string& sum) {
+  const std::string tensor = "tensor<1024xf32>", pointers = "tensor<1024x!tt.ptr<f32>>";
+  const auto at = [&](const std::string& of) {
+    return "    %" + of + "s = tt.splat %" + of + " : !tt.ptr<f32> -> " + pointers + "\n    %" +
+           of + "a = tt.addptr %" + of + "s, %i : " + pointers + ", tensor<1024xi32>\n";
+  };
+  return "module {\n  tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %o: !tt.ptr<f32>, "
+         "%n: i32) {\n    %i = tt.make_range {end = 1024 : i32, start = 0 : i32} : "
+         "tensor<1024xi32>\n" +
+         at("x") + at("y") + at("o") + "    %v = tt.load %xa : " + pointers +
+         "\n    %w = tt.load %ya : " + pointers + "\n" + sum +
+         "    tt.store %oa, %r : " + pointers + "\n    tt.return\n  }\n}\n";
+}
+
+TEST(Workload, a_contraction_written_down_gives_the_bits_that_the_compiler_gives) {
+  const auto squares = square_plus("    %m = arith.mulf %v, %v : tensor<1024xf32>\n"
+                                   "    %r = arith.addf %m, %w : tensor<1024xf32>\n");
+  const auto fused = square_plus("    %r = math.fma %v, %v, %w : tensor<1024xf32>\n");
+  for (const bool fusion : {true, false}) {
+    auto json = test::vector_launch();
+    json["grid"] = {1, 1, 1};
+    json["tolerance"] = {{"atol", 10}, {"rtol", 0}};
+    Subject s(json);
+    s.compiled.ttgir = squares;
+    s.compiled.provenance = {{"options", {{"enable_fp_fusion", fusion}}}};
+    auto other = s.compiled;
+    other.ttgir = fused;
+    auto w = Workload::make(s.sim.device, {&s.compiled, &other}, {&s.expected, &s.expected});
+    ASSERT_TRUE(w) << to_text(w.error());
+    const auto check = w->check(true);
+    EXPECT_EQ(check.has_value(), fusion)
+        << (check ? "without fp fusion the product is rounded" : check.error().what);
+  }
+}
+
 TEST(Workload, one_launch_has_no_other_arm_to_be_compared_with) {
   Subject s;
   EXPECT_FALSE(s.made().value().check().value().contains("B_against_A"));

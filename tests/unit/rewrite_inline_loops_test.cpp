@@ -180,6 +180,15 @@ TEST(InlineLoops, a_product_that_no_trip_changes_was_not_contracted_and_is_kept_
   EXPECT_TRUE(out.changed("is rounded before arith.addf %y"));
 }
 
+TEST(InlineLoops, a_product_and_a_sum_that_no_trip_changes_were_contracted_ahead_of_the_loop) {
+  const auto out = rewrite(carried("      %m = arith.mulf %a, %b : f32\n"
+                                   "      %s = arith.addf %m, %a : f32\n"
+                                   "      %y = arith.maxnumf %acc, %s : f32\n"),
+                           kInline, with_n(32));
+  EXPECT_EQ(out.count("math.fma %a, %b, %a"), 1U) << out.body;
+  EXPECT_EQ(out.count("mul.rn.f32"), 0U);
+}
+
 TEST(InlineLoops, a_product_of_the_body_and_a_sum_behind_it_are_kept_apart) {
   const auto out = rewrite(carried("      %x = tt.load %p : !tt.ptr<f32>\n"
                                    "      %y = arith.mulf %x, %x : f32\n") +
