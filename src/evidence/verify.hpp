@@ -5,6 +5,7 @@
 
 #include "core/json.hpp"
 #include "evidence/data_root.hpp"
+#include "evidence/difference.hpp"
 #include "measure/analysis.hpp"
 
 #include <deque>
@@ -47,10 +48,5 @@ verified_run(const DataRoot& root, const std::string& run_id, const std::string&
 
 /// Manifest and digests only: are these the bytes that were sealed? Nothing is recomputed.
 [[nodiscard]] Result<VerifyReport> verify_digests(const std::filesystem::path& directory);
-
-/// Where two JSON values differ by more than rounding: numbers within 1e-6 relative (another libm),
-/// everything else exactly; of prose under "evidence" and "reason" the words. Empty: they agree.
-[[nodiscard]] std::string first_difference(const Json& stored, const Json& recomputed,
-                                           const std::string& path = "");
 
 } // namespace hebe::evidence

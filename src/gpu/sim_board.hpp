@@ -36,8 +36,8 @@ struct BoardModel {
   double power_wander = 0.0004;  ///< relative sd of a slow AR(1) in dynamic power
   Seconds wander_time{2.0};      ///< its correlation time
   double latency_noise = 0.0004; ///< relative sd of one graph replay
-  /// At the power limit the board's control moves the SM clock about its mean, by up to this: an
-  /// H200's read up to 6 % apart within half a second (docs/protocol.md). Arithmetic follows it.
+  /// At the power limit the board's control moves the SM clock about its mean, by up to this: as
+  /// read from an H200 (docs/protocol.md). Arithmetic follows it.
   double capped_clock_wander = 0.03;
 };
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <set>
 
 namespace hebe::measure {
@@ -252,12 +251,10 @@ Status judge_windows(std::vector<Window>& windows, std::span<const meter::Aligne
     });
     w.gates = judge_window(r, w.estimate, plan.tier, a.behaviour, a.reference, jumped);
   }
+  judge_temperatures(windows, plan.tier, a.reference, plan.kind == "aa");
   std::set<int> accepted;
-  PairDrift drift;
   for (std::size_t i = 0; i < windows.size(); i += 2) {
     auto &first = windows[i], &second = windows[i + 1];
-    std::ranges::move(drift.judge(first.reading, second.reading, plan.tier, a.reference),
-                      std::back_inserter(second.gates));
     // The first attempt that passes counts; samples that came late may let an earlier one pass as
     // well.
     first.pair_accepted = second.pair_accepted =

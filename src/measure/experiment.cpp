@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
+#include <span>
 
 namespace hebe::measure {
 namespace {
@@ -212,6 +212,7 @@ private:
         if (!sampler_.between(end_ns, std::numeric_limits<std::int64_t>::max()).empty()) break;
       }
       HEBE_CHECK(judge_finished());
+      HEBE_CHECK(judge_accepted_again());
     }
     return {};
   }
@@ -254,11 +255,23 @@ private:
     for (; judged_ + 1 < raw_.windows.size(); judged_ += 2) {
       auto &first = raw_.windows[judged_], &second = raw_.windows[judged_ + 1];
       for (auto* w : {&first, &second}) judge(*w);
-      std::ranges::move(drift_.judge(first.reading, second.reading, plan_.tier, raw_.reference),
-                        std::back_inserter(second.gates));
+      judge_temperatures(std::span(raw_.windows).first(judged_ + 2), plan_.tier, raw_.reference,
+                         plan_.kind == "aa");
       const bool passed = first.passed() && second.passed();
       first.pair_accepted = second.pair_accepted = passed;
       if (!passed) HEBE_CHECK(retry_or_give_up(first, second));
+    }
+    return {};
+  }
+
+  // What the arms differ by themselves is known of all pairs only: the first ones were judged by
+  // few.
+  Status judge_accepted_again() {
+    for (std::size_t i = 0; i + 1 < raw_.windows.size(); i += 2) {
+      auto &first = raw_.windows[i], &second = raw_.windows[i + 1];
+      if (!first.pair_accepted || (first.passed() && second.passed())) continue;
+      first.pair_accepted = second.pair_accepted = false;
+      HEBE_CHECK(retry_or_give_up(first, second));
     }
     return {};
   }
@@ -324,7 +337,6 @@ private:
   std::vector<Turn> turns_;
   BoardWatch watch_{meter_};
   std::size_t judged_ = 0;
-  PairDrift drift_;
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace hebe::measure {
 namespace {
@@ -13,13 +14,14 @@ std::optional<double> difference(const Result<std::int64_t>& from, const Result<
   return static_cast<double>(*to - *from);
 }
 
-// The board's power control moved the clock: a fact about the kernel, as the power cap itself is.
+// For half of the window at least the board's power control moved the clock: a fact about the
+// kernel, as the power cap itself is.
 bool was_capped(const WindowReading& w) {
   constexpr std::int64_t kPowerCap = 0x04; // of the instant's reasons, which old drivers have alone
   const auto held = difference(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns);
-  if (held) return *held > 0;
+  if (held) return *held >= static_cast<double>(w.end_ns - w.begin_ns) / 2;
   return w.begin.event_reasons && w.end.event_reasons &&
-         ((*w.begin.event_reasons | *w.end.event_reasons) & kPowerCap) != 0;
+         (*w.begin.event_reasons & *w.end.event_reasons & kPowerCap) != 0;
 }
 
 struct Gates {
@@ -153,35 +155,57 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   return g.list;
 }
 
-std::vector<GateResult> PairDrift::judge(const WindowReading& first, const WindowReading& second,
-                                         const Tier& tier, const Reference& reference) {
+namespace {
+
+constexpr const char *kWithinPair = "pair_temperature_drift_c",
+                     *kOfPair = "pair_mean_temperature_drift_c";
+
+// At the ends of a pair's windows, C; none where one was not read.
+std::optional<double> b_less_a(const WindowReading& first, const WindowReading& second) {
+  if (!first.end.temperature_c || !second.end.temperature_c) return std::nullopt;
+  const auto later = static_cast<double>(*second.end.temperature_c - *first.end.temperature_c);
+  return first.arm == 0 ? later : -later;
+}
+
+double own_difference(std::span<const Window> windows) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i + 1 < windows.size(); i += 2)
+    if (const auto d = b_less_a(windows[i].reading, windows[i + 1].reading)) all.push_back(*d);
+  return all.empty() ? 0 : median_of(all);
+}
+
+std::vector<GateResult> judged_pair(const WindowReading& first, const WindowReading& second,
+                                    const Tier& tier, const Reference& reference, double own) {
   const auto limit_of = [](const std::optional<Celsius>& c) {
     return c ? std::optional(c->value()) : std::nullopt;
   };
-  const bool known = first.end.temperature_c && second.end.temperature_c;
+  const auto difference = b_less_a(first, second);
   Gates g;
-  std::optional<double> within;
-  if (known) {
-    const auto one = static_cast<double>(*first.end.temperature_c);
-    const auto other = static_cast<double>(*second.end.temperature_c);
-    within = std::abs(other - one);
-    if (tier.drift_beyond_arms && first.arm != second.arm) {
-      const double b_less_a = first.arm == 0 ? other - one : one - other;
-      b_less_a_.push_back(b_less_a);
-      within = std::abs(b_less_a - median_of(b_less_a_));
-    }
-  }
-  g.at_most("pair_temperature_drift_c", RefusalCode::not_stable, within,
+  g.at_most(kWithinPair, RefusalCode::not_stable,
+            difference ? std::optional(std::abs(*difference - own)) : std::nullopt,
             limit_of(tier.max_pair_drift), true);
   if (!tier.drift_beyond_arms) return g.list;
   std::optional<double> from_warm_up;
-  if (known && reference.temperature_c)
+  if (difference && reference.temperature_c)
     from_warm_up =
         std::abs(static_cast<double>(*first.end.temperature_c + *second.end.temperature_c) / 2 -
                  static_cast<double>(*reference.temperature_c));
-  g.at_most("pair_mean_temperature_drift_c", RefusalCode::not_stable, from_warm_up,
-            limit_of(tier.max_job_drift), true);
+  g.at_most(kOfPair, RefusalCode::not_stable, from_warm_up, limit_of(tier.max_job_drift), true);
   return g.list;
+}
+
+} // namespace
+
+void judge_temperatures(std::span<Window> windows, const Tier& tier, const Reference& reference,
+                        bool is_aa) {
+  const double own = tier.drift_beyond_arms && !is_aa ? own_difference(windows) : 0;
+  for (std::size_t i = 0; i + 1 < windows.size(); i += 2) {
+    auto &first = windows[i], &second = windows[i + 1];
+    std::erase_if(second.gates,
+                  [](const auto& g) { return g.name == kWithinPair || g.name == kOfPair; });
+    std::ranges::move(judged_pair(first.reading, second.reading, tier, reference, own),
+                      std::back_inserter(second.gates));
+  }
 }
 
 } // namespace hebe::measure

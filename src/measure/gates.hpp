@@ -5,6 +5,8 @@
 #include "measure/tier.hpp"
 #include "measure/window_energy.hpp"
 
+#include <span>
+
 namespace hebe::measure {
 
 /// What windows are compared with, fixed at the end of the warm-up.
@@ -27,19 +29,11 @@ struct Reference {
                                                    const MeterBehaviour& behaviour,
                                                    const Reference& reference, bool clock_jumped);
 
-/// Temperature of pairs, asked pair by pair in the order of measurement, every attempt once: what
-/// the arms differ by themselves is the median of B less A so far, this pair included. The first
-/// pair can show no drift within itself; that its mean is the warm-up's, it must show as all
-/// others.
-class PairDrift {
-public:
-  /// To be appended to the second window's gates.
-  [[nodiscard]] std::vector<GateResult> judge(const WindowReading& first,
-                                              const WindowReading& second, const Tier& tier,
-                                              const Reference& reference);
-
-private:
-  std::vector<double> b_less_a_; ///< C
-};
+/// Judges the temperature of all pairs, anew each time: the second window's gates end with that.
+/// What arms differ by themselves is the median of B less A over all pairs and attempts, so that it
+/// depends neither on their order nor on which were accepted; of one code (`is_aa`) nothing.
+/// Windows come two and two.
+void judge_temperatures(std::span<Window> windows, const Tier& tier, const Reference& reference,
+                        bool is_aa);
 
 } // namespace hebe::measure

@@ -78,9 +78,14 @@ Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typica
   Stretch s;
   std::vector<double> times;
   std::size_t from = 0; // of the last restart
+  bool waited = false;  // the GPU, for the host
   for (int restarts = 0; s.replays == 0 || s.device < length;) {
     while (!full()) HEBE_CHECK(enqueue(arm));
     HEBE_CHECK(look_for_starvation());
+    // All but the newest done: it came late, or its driver's queue holds little (running_dry).
+    if (!waited) {
+      HEBE_TRY(waited, device_->reached(*queue_[queue_.size() - 2].done));
+    }
     HEBE_TRY(s.last, complete());
     if (s.last.arm != arm) continue;
     const auto idle = s.last.since_previous - typical;
@@ -92,11 +97,12 @@ Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typica
       from = times.size();
     }
   }
-  // Replays that are all slower than they were do not wait for the host: their clocks have fallen.
-  constexpr std::size_t kEnough = 5; // that a gap is not the median itself
+  // Where the GPU always had work before it, replays that have become slower are no idleness: the
+  // clocks have fallen.
+  constexpr std::size_t kEnough = 5; // for a median
   const std::span last(times.begin() + static_cast<std::ptrdiff_t>(from), times.end());
-  const double usual =
-      last.size() < kEnough ? typical.value() : std::max(typical.value(), median_of(last));
+  const double usual = waited || last.size() < kEnough ? typical.value()
+                                                       : std::max(typical.value(), median_of(last));
   const auto busy = [&](double t) { return std::min(t, usual); };
   double all = 0, all_busy = 0, last_busy = 0;
   for (const double t : times) all += t, all_busy += busy(t);

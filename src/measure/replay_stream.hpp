@@ -48,8 +48,8 @@ public:
   [[nodiscard]] Result<Completion> complete();
   /// Replays `arm` until `length` of its own device time has passed; what is still queued of
   /// another arm completes first. After an idleness of more than `max_idle` the stretch begins
-  /// anew. Idle is what a replay took beyond `typical`, or beyond the stretch's own median where
-  /// all have become slower.
+  /// anew. Idle is what a replay took beyond `typical`; where the GPU had work queued at every
+  /// look, beyond the stretch's own median if that is longer.
   [[nodiscard]] Result<Stretch> replay_for(int arm, Seconds length, Seconds typical,
                                            Seconds max_idle);
   /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.

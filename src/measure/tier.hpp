@@ -27,20 +27,20 @@ struct Tier {
   /// stood within 0.2 % (evidence/h200-studies-not-settled). None: plans from before.
   std::optional<Celsius> steady_temperature{}, steady_change{};
   std::optional<Celsius> max_job_drift, max_pair_drift; ///< none: report only
-  /// Drift is what goes beyond the arms' own difference: arms of unequal power leave a board
-  /// unequally warm, an H200 by 1 C for 30 to 80 W (evidence/h200-studies-points: 78 W, 1.2 C,
-  /// three pairs redrawn for it). False: plans from before, which held any difference to be drift.
+  /// Drift is what goes beyond the arms' own difference: different arms leave a board unequally
+  /// warm, an H200 by up to 1.2 C where they were 78 W apart (evidence/h200-studies-points, three
+  /// pairs measured again for it). False: plans from before, which held any difference to be drift.
   bool drift_beyond_arms = false;
   double min_coverage = 0.9; ///< samples found / samples expected from the measured period
   Seconds max_sample_gap{0.15};
   Seconds max_repeat{1};          ///< samples showing one value for longer are frozen
   double max_clock_change = 0.02; ///< SM clock, between the edges of a window
-  /// The same where the board's own power control moved the clock: at its limit an H200 read 6 %
-  /// apart at the edges of windows of 0.5 s, and 3.5 % of 5 s (evidence/h200-studies-wide), while
-  /// replays took equally long. None: plans from before, which knew no difference.
+  /// The same where the power limit held the clock down for half of the window: the board moves it
+  /// there all the time, an H200 by up to 3.5 % between the edges of 5 s
+  /// (evidence/h200-studies-wide). None: plans from before, which knew no difference.
   std::optional<double> max_capped_clock_change{};
-  /// Of replay times there, within a window: those of arithmetic follow that clock. It bounds what
-  /// such a clock explains; no product was seen at the limit yet. None: plans from before.
+  /// Of replay times there: those of arithmetic follow that clock. No measurement says how far: the
+  /// largest on record is 0.9 %, of kernels bound by memory. None: plans from before.
   std::optional<double> max_capped_replay_cv{};
   double meter_agreement = 0.03; ///< beyond one update of the counter at each edge
   double max_replay_cv = 0.02;   ///< within a window

@@ -11,7 +11,8 @@ import time
 import pytest
 import rfc8785
 from conftest import BINARY
-from test_campaign import SIM, begun, events, kinds, link_of, plan, spec, state_file
+from test_campaign import SIM, begun, events, kinds, plan, spec, state_file
+from test_campaign_journal import link_of
 
 
 def jobs_on_disk(hebe):

@@ -47,7 +47,8 @@ struct Subject {
     e.energy_per_launch = Joules(0.4);
     e.counter_power = Watts(400);
   }
-  void hold_down() { w.end.throttle.power_cap_ns = 1; } ///< by the power limit
+  /// By the power limit, for half of the window.
+  void hold_down() { w.end.throttle.power_cap_ns = 500'000'000; }
   [[nodiscard]] std::vector<GateResult> judged() const {
     return judge_window(w, e, tier, behaviour, reference, jumped);
   }
@@ -135,7 +136,8 @@ TEST(Gates, each_passes_at_its_limit_and_fails_beyond_it) {
        [](Subject& s) {
          s.w.begin.throttle =
              s.w.end.throttle = {missing(), missing(), missing(), missing(), missing()};
-         s.w.end.event_reasons = 0x04; // the power cap, from a driver without times
+         // the power cap, from a driver without times
+         s.w.begin.event_reasons = s.w.end.event_reasons = 0x04;
          s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1099;
        },
        [](Subject& s) { s.w.begin.sm_clock_mhz = 1000, s.w.end.sm_clock_mhz = 1099; }},
@@ -302,6 +304,19 @@ TEST(Gates, a_power_cap_is_reported_and_never_fails) {
   EXPECT_DOUBLE_EQ(*gate->value, 0.9);
 }
 
+TEST(Gates, a_window_that_only_touched_the_power_limit_is_judged_as_one_that_did_not) {
+  Subject s;
+  s.w.end.throttle.power_cap_ns = 499'999'999;
+  s.w.end.sm_clock_mhz = 1900; // 4 % under 1980
+  s.w.replay_cv = 0.02;
+  EXPECT_EQ(failed(s), (std::vector<std::string>{"sm_clock_change_ratio", "replay_cv_ratio"}));
+  s.w.end.throttle.power_cap_ns = 500'000'000;
+  EXPECT_EQ(failed(s), kNone);
+  s.w.begin.throttle = s.w.end.throttle = {missing(), missing(), missing(), missing(), missing()};
+  s.w.end.event_reasons = 0x04; // at one edge only
+  EXPECT_EQ(failed(s), (std::vector<std::string>{"sm_clock_change_ratio", "replay_cv_ratio"}));
+}
+
 TEST(Gates, the_energy_itself_is_not_judged) {
   for (const double joules : {1e-12, 0.4, 1e12}) {
     Subject s;
@@ -334,94 +349,6 @@ TEST(Gates, a_plan_from_before_holds_every_window_to_its_own_limits) {
   s.w.end.sm_clock_mhz = 1940; // 2.02 % under 1980
   s.w.replay_cv = 0.0101;
   EXPECT_EQ(failed(s), (std::vector<std::string>{"sm_clock_change_ratio", "replay_cv_ratio"}));
-}
-
-// Pairs of arms A and B, one after the other, of one job.
-struct Pairs {
-  Tier tier = tier_named("confirmation-v1").value();
-  Reference reference{{}, 50, {}};
-  PairDrift drift{};
-
-  // Temperatures at the windows' ends; `ab`: A was measured first.
-  std::vector<std::string> failed(Result<std::int64_t> a, Result<std::int64_t> b, bool ab = true) {
-    WindowReading first, second;
-    (ab ? first : second).arm = 0;
-    (ab ? second : first).arm = 1;
-    (ab ? first : second).end.temperature_c = std::move(a);
-    (ab ? second : first).end.temperature_c = std::move(b);
-    std::vector<std::string> names;
-    for (const auto& g : drift.judge(first, second, tier, reference))
-      if (!g.passed) names.push_back(g.name);
-    return names;
-  }
-};
-const std::vector<std::string> kWithin{"pair_temperature_drift_c"};
-const std::vector<std::string> kFromWarmUp{"pair_mean_temperature_drift_c"};
-
-// An H200 under arms of 574 and 652 W: 1.2 C apart on the mean, three of fifteen pairs refused.
-TEST(PairDrift, what_the_arms_differ_by_themselves_is_none) {
-  Pairs p;
-  EXPECT_EQ(p.failed(49, 50), kNone);
-  EXPECT_EQ(p.failed(49, 50, false), kNone);
-  EXPECT_EQ(p.failed(49, 51), kNone);
-  EXPECT_EQ(p.failed(49, 51, false), kNone);
-  Pairs far; // a product against a copy: hundreds of watts
-  for (int i = 0; i < 12; ++i) EXPECT_EQ(far.failed(47, 53, i % 2 == 0), kNone) << i;
-  EXPECT_EQ(far.failed(47, 51, true), kWithin);  // 2 C less than they always differ
-  EXPECT_EQ(far.failed(47, 55, false), kWithin); // 2 C more
-}
-
-TEST(PairDrift, a_board_that_warms_all_the_time_is_seen_in_the_second_pair_of_the_other_order) {
-  Pairs p;
-  p.reference.temperature_c = 52;
-  EXPECT_EQ(p.failed(50, 52, true), kNone); // as if B were warmer
-  EXPECT_EQ(p.failed(54, 52, false), kWithin);
-}
-
-TEST(PairDrift, a_step_within_one_pair_is_drift) {
-  Pairs p;
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(p.failed(50, 50, i % 2 == 0), kNone);
-  EXPECT_EQ(p.failed(50, 51), kNone);
-  EXPECT_EQ(p.failed(51, 50), kNone);
-  EXPECT_EQ(p.failed(50, 52), kWithin);
-  EXPECT_EQ(p.failed(52, 50), kWithin);
-  EXPECT_EQ(p.failed(50, 50), kNone);
-}
-
-TEST(PairDrift, a_pairs_mean_is_held_to_the_warm_ups_temperature) {
-  Pairs p;
-  EXPECT_EQ(p.failed(52, 52), kNone);
-  EXPECT_EQ(p.failed(48, 48), kNone);
-  EXPECT_EQ(p.failed(53, 53), kFromWarmUp);
-  EXPECT_EQ(p.failed(52, 53), kFromWarmUp);
-  EXPECT_EQ(p.failed(47, 47), kFromWarmUp);
-  Pairs far;
-  EXPECT_EQ(far.failed(45, 55), kNone); // 5 C each, and none together
-}
-
-TEST(PairDrift, a_temperature_that_is_not_known_fails_where_there_is_a_limit) {
-  const std::vector<std::string> both{kWithin[0], kFromWarmUp[0]};
-  EXPECT_EQ(Pairs().failed(missing(), 50), both);
-  EXPECT_EQ(Pairs().failed(50, missing()), both);
-  Pairs unknown;
-  unknown.reference.temperature_c.reset();
-  EXPECT_EQ(unknown.failed(50, 50), kFromWarmUp);
-  Pairs smoke;
-  smoke.tier = tier_named("smoke-v1").value();
-  EXPECT_EQ(smoke.failed(missing(), 50), kNone);
-  EXPECT_EQ(smoke.failed(20, 90), kNone);
-  EXPECT_EQ(smoke.failed(90, 20), kNone);
-}
-
-TEST(PairDrift, a_plan_from_before_holds_any_difference_to_be_drift) {
-  Pairs p;
-  p.tier.drift_beyond_arms = false;
-  p.reference.temperature_c = 90; // which it judges by the window
-  EXPECT_EQ(p.failed(50, 51), kNone);
-  EXPECT_EQ(p.failed(51, 50), kNone);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(p.failed(50, 52), kWithin);
-  EXPECT_EQ(p.failed(missing(), 50), kWithin);
-  EXPECT_EQ(p.failed(50, missing()), kWithin);
 }
 
 } // namespace

@@ -104,7 +104,7 @@ TEST_F(Series, a_board_that_is_slower_under_the_load_than_when_it_was_sized_is_n
   }
 }
 
-// An H200's were 3 to 6 % apart at the edges of half a second, in every attempt, with four kernels.
+// An H200 refused four candidates of searches for 2.4 to 5.7 % between the edges.
 TEST_F(Series, a_load_at_the_power_limit_is_measured_though_its_clock_wanders) {
   for (const bool as_before : {false, true}) {
     tier_ = tier_named("smoke-v1").value();
@@ -141,7 +141,7 @@ TEST_F(Series, a_product_at_the_power_limit_is_measured_though_its_replays_follo
   EXPECT_NEAR(sum / 40 / (775.0 / 575 * 25e-6), 1, 0.01);
 }
 
-// A warm-up's step of 65 ms left 26 samples of half a second too few, with two kernels of an H200.
+// An H200 refused two candidates for 25 and 26 samples in half a second.
 TEST_F(Series, a_window_is_as_long_as_the_meters_memory_asks_for) {
   open();
   ASSERT_TRUE(series_->warm_up(load(), Seconds(5)));
