@@ -14,14 +14,21 @@ std::optional<double> difference(const Result<std::int64_t>& from, const Result<
   return static_cast<double>(*to - *from);
 }
 
-// For half of the window at least the board's power control moved the clock: a fact about the
-// kernel, as the power cap itself is.
-bool was_capped(const WindowReading& w) {
+// Of the window, for which the board's power control held the clock down: a fact about the kernel,
+// as the power cap itself is.
+double capped_share(const WindowReading& w) {
   constexpr std::int64_t kPowerCap = 0x04; // of the instant's reasons, which old drivers have alone
   const auto held = difference(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns);
-  if (held) return *held >= static_cast<double>(w.end_ns - w.begin_ns) / 2;
-  return w.begin.event_reasons && w.end.event_reasons &&
-         (*w.begin.event_reasons & *w.end.event_reasons & kPowerCap) != 0;
+  if (held && w.end_ns > w.begin_ns)
+    return std::clamp(*held / static_cast<double>(w.end_ns - w.begin_ns), 0.0, 1.0);
+  const bool at_both_edges = w.begin.event_reasons && w.end.event_reasons &&
+                             (*w.begin.event_reasons & *w.end.event_reasons & kPowerCap) != 0;
+  return at_both_edges ? 1 : 0;
+}
+
+// A limit that is wider where the power limit held the clock down, by how long it did.
+double widened(double limit, const std::optional<double>& capped, double share) {
+  return limit + share * (capped.value_or(limit) - limit);
 }
 
 struct Gates {
@@ -124,11 +131,9 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   if (w.begin.sm_clock_mhz && w.end.sm_clock_mhz && *w.begin.sm_clock_mhz > 0)
     clock_change = std::abs(
         static_cast<double>(*w.end.sm_clock_mhz) / static_cast<double>(*w.begin.sm_clock_mhz) - 1);
-  const bool capped = was_capped(w);
+  const double share = capped_share(w);
   g.at_most("sm_clock_change_ratio", throttled, clock_change,
-            capped ? tier.max_capped_clock_change.value_or(tier.max_clock_change)
-                   : tier.max_clock_change,
-            tier.is_evidence);
+            widened(tier.max_clock_change, tier.max_capped_clock_change, share), tier.is_evidence);
   std::optional<double> drift;
   if (w.end.temperature_c && reference.temperature_c)
     drift = std::abs(static_cast<double>(*w.end.temperature_c - *reference.temperature_c));
@@ -139,7 +144,7 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
                 : std::nullopt,
             true);
   g.at_most("replay_cv_ratio", gate_failed, w.replay_cv,
-            capped ? tier.max_capped_replay_cv.value_or(tier.max_replay_cv) : tier.max_replay_cv);
+            widened(tier.max_replay_cv, tier.max_capped_replay_cv, share));
   const auto expected = reference.latency[static_cast<std::size_t>(w.arm)];
   // Latency is an outcome: a window is not redrawn for it, only reported.
   if (expected.value() > 0)

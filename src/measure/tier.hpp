@@ -35,8 +35,8 @@ struct Tier {
   Seconds max_sample_gap{0.15};
   Seconds max_repeat{1};          ///< samples showing one value for longer are frozen
   double max_clock_change = 0.02; ///< SM clock, between the edges of a window
-  /// The same where the power limit held the clock down for half of the window: the board moves it
-  /// there all the time, an H200 by up to 3.5 % between the edges of 5 s
+  /// The same where the power limit held the clock down all the time; in between by the share of
+  /// the window. There the board moves it, an H200 by up to 3.5 % between the edges of 5 s
   /// (evidence/h200-studies-wide). None: plans from before, which knew no difference.
   std::optional<double> max_capped_clock_change{};
   /// Of replay times there: those of arithmetic follow that clock. No measurement says how far: the

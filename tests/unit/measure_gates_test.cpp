@@ -47,8 +47,10 @@ struct Subject {
     e.energy_per_launch = Joules(0.4);
     e.counter_power = Watts(400);
   }
-  /// By the power limit, for half of the window.
-  void hold_down() { w.end.throttle.power_cap_ns = 500'000'000; }
+  /// By the power limit, for so much of the window.
+  void hold_down(double share = 1) {
+    w.end.throttle.power_cap_ns = static_cast<std::int64_t>(share * 1e9);
+  }
   [[nodiscard]] std::vector<GateResult> judged() const {
     return judge_window(w, e, tier, behaviour, reference, jumped);
   }
@@ -305,16 +307,21 @@ TEST(Gates, a_power_cap_is_reported_and_never_fails) {
 }
 
 TEST(Gates, a_window_that_only_touched_the_power_limit_is_judged_as_one_that_did_not) {
+  const std::vector<std::string> both{"sm_clock_change_ratio", "replay_cv_ratio"};
   Subject s;
-  s.w.end.throttle.power_cap_ns = 499'999'999;
-  s.w.end.sm_clock_mhz = 1900; // 4 % under 1980
-  s.w.replay_cv = 0.02;
-  EXPECT_EQ(failed(s), (std::vector<std::string>{"sm_clock_change_ratio", "replay_cv_ratio"}));
-  s.w.end.throttle.power_cap_ns = 500'000'000;
-  EXPECT_EQ(failed(s), kNone);
+  s.w.end.sm_clock_mhz = 1980 * 96 / 100; // limits: 2 to 10 % by the share
+  s.w.replay_cv = 0.0201;                 // 1 to 5 %
+  for (const double share : {0.0, 1e-9, 0.05, 0.2}) {
+    s.hold_down(share);
+    EXPECT_EQ(failed(s), both) << share;
+  }
+  for (const double share : {0.3, 0.5, 1.0, 1.02}) { // its counter is read a little later
+    s.hold_down(share);
+    EXPECT_EQ(failed(s), kNone) << share;
+  }
   s.w.begin.throttle = s.w.end.throttle = {missing(), missing(), missing(), missing(), missing()};
   s.w.end.event_reasons = 0x04; // at one edge only
-  EXPECT_EQ(failed(s), (std::vector<std::string>{"sm_clock_change_ratio", "replay_cv_ratio"}));
+  EXPECT_EQ(failed(s), both);
 }
 
 TEST(Gates, the_energy_itself_is_not_judged) {
