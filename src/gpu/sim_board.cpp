@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numbers>
 
 namespace hebe::gpu {
 namespace {
@@ -119,8 +120,10 @@ void SimBoard::append(Instant end, double watts, double stretch) const {
   if (end <= last.end) return;
   const double seconds = to_seconds(end - last.end).value();
   const double last_seconds = to_seconds(last.end - last.begin).value();
-  const double ambient =
-      model_.ambient.value() + (active(FaultKind::ambient_rise, last.end) ? 8.0 : 0.0);
+  const double turns = to_seconds(last.end - start_).value() / model_.ambient_swing_period.value();
+  const double ambient = model_.ambient.value() +
+                         model_.ambient_swing.value() * std::sin(2 * std::numbers::pi * turns) +
+                         (active(FaultKind::ambient_rise, last.end) ? 8.0 : 0.0);
   const double settled = ambient + model_.kelvin_per_watt * watts;
   const double decay = std::exp(-seconds / model_.thermal_time_constant.value());
   segments_.push_back({last.end, end, watts, settled + (last.celsius_end - settled) * decay,

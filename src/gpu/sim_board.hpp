@@ -28,6 +28,9 @@ struct BoardModel {
   Seconds launch_overhead{1.1e-6};    ///< between launches inside a graph
   double leakage_per_kelvin = 0.0006; ///< of static power, around 45 C
   Celsius ambient{30};
+  /// Cooling that others share: the room's temperature swings by this about ambient, as a sine.
+  Celsius ambient_swing{0};
+  Seconds ambient_swing_period{240};
   double kelvin_per_watt = 0.055;
   Seconds thermal_time_constant{12};
   Hertz clock{1.98e9};

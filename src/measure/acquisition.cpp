@@ -3,6 +3,7 @@
 #include "core/schema.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace hebe::measure {
@@ -21,6 +22,37 @@ Json block_json(const WarmUpBlock& b) {
           {"latency_s", b.latency.value()},
           {"power_w", b.power ? Json(b.power->value()) : Json(nullptr)},
           {"temperature_c", b.temperature_c ? Json(*b.temperature_c) : Json(nullptr)}};
+}
+
+Result<WarmUpBlock> block_from(const Json& j, std::string_view where) {
+  WarmUpBlock block;
+  block.arm = j.at("arm") == "A" ? 0 : 1;
+  HEBE_TRY(block.end_ns, integer_from(j.at("end_ns"), where));
+  block.latency = Seconds(j.at("latency_s"));
+  if (!j.at("power_w").is_null()) block.power = Watts(j.at("power_w"));
+  if (!j.at("temperature_c").is_null()) block.temperature_c = j.at("temperature_c");
+  return block;
+}
+
+Json blocks_json(const std::vector<WarmUpBlock>& blocks) {
+  Json out = Json::array();
+  for (const auto& b : blocks) out.push_back(block_json(b));
+  return out;
+}
+
+Result<std::vector<WarmUpBlock>> blocks_from(const Json& j, std::string_view where) {
+  std::vector<WarmUpBlock> out;
+  for (const auto& b : j) {
+    HEBE_TRY(auto block, block_from(b, where));
+    out.push_back(std::move(block));
+  }
+  return out;
+}
+
+// Whole degrees are written as before half ones were known.
+Json degrees(const std::optional<double>& c) {
+  if (!c) return nullptr;
+  return *c == std::floor(*c) ? Json(static_cast<std::int64_t>(*c)) : Json(*c);
 }
 
 Json behaviour_json(const MeterBehaviour& b) {
@@ -47,6 +79,7 @@ Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter, bo
   a.samples = meter.samples_source();
   a.counter = meter.counter_source();
   a.warm_up = run.warm_up;
+  a.holds = run.holds;
   a.behaviour = run.behaviour;
   a.reference = run.reference;
   a.clock_jumps_ns = run.sampler.clock_jumps_ns;
@@ -66,37 +99,39 @@ Acquisition acquisition_of(const RawRun& run, const meter::BoardMeter& meter, bo
 }
 
 Json to_json(const Acquisition& a) {
-  Json blocks = Json::array(), jumps = Json::array();
-  for (const auto& b : a.warm_up.blocks) blocks.push_back(block_json(b));
+  Json jumps = Json::array();
   for (const auto t : a.clock_jumps_ns) jumps.push_back(json_integer(t));
-  const auto& t = a.reference.temperature_c;
-  return {{"schema", "hebe.run.acquisition/1"},
-          {"provenance", name_of(a.provenance)},
-          {"primary", source_json(a.samples)},
-          {"cross_check", source_json(a.counter)},
-          {"warm_up",
-           {{"duration_s", a.warm_up.duration.value()},
-            {"stable", a.warm_up.stable},
-            {"blocks", blocks}}},
-          {"meter", behaviour_json(a.behaviour)},
-          {"reference",
-           {{"latency_a_s", a.reference.latency[0].value()},
-            {"latency_b_s", a.reference.latency[1].value()},
-            {"temperature_c", t ? Json(*t) : Json(nullptr)},
-            {"power_limit_w",
-             a.reference.power_limit ? Json(a.reference.power_limit->value()) : Json(nullptr)}}},
-          {"clock",
-           {{"offset_ns", json_integer(a.clock_offset_ns)},
-            {"largest_offset_change_ns", json_integer(a.largest_offset_change_ns)},
-            {"largest_sample_age_ns", json_integer(a.largest_sample_age_ns)},
-            {"jumps_ns", jumps}}},
-          {"sampler",
-           {{"drains", a.drains},
-            {"cpu_share_ratio", a.sampler_cpu_share ? Json(*a.sampler_cpu_share) : Json(nullptr)}}},
-          {"wall_s", a.wall.value()},
-          {"check", a.check},
-          {"occupancy", a.occupancy},
-          {"errors", a.errors}};
+  Json out{
+      {"schema", "hebe.run.acquisition/1"},
+      {"provenance", name_of(a.provenance)},
+      {"primary", source_json(a.samples)},
+      {"cross_check", source_json(a.counter)},
+      {"warm_up",
+       {{"duration_s", a.warm_up.duration.value()},
+        {"stable", a.warm_up.stable},
+        {"blocks", blocks_json(a.warm_up.blocks)}}},
+      {"meter", behaviour_json(a.behaviour)},
+      {"reference",
+       {{"latency_a_s", a.reference.latency[0].value()},
+        {"latency_b_s", a.reference.latency[1].value()},
+        {"temperature_c", degrees(a.reference.temperature_c)},
+        {"power_limit_w",
+         a.reference.power_limit ? Json(a.reference.power_limit->value()) : Json(nullptr)}}},
+      {"clock",
+       {{"offset_ns", json_integer(a.clock_offset_ns)},
+        {"largest_offset_change_ns", json_integer(a.largest_offset_change_ns)},
+        {"largest_sample_age_ns", json_integer(a.largest_sample_age_ns)},
+        {"jumps_ns", jumps}}},
+      {"sampler",
+       {{"drains", a.drains},
+        {"cpu_share_ratio", a.sampler_cpu_share ? Json(*a.sampler_cpu_share) : Json(nullptr)}}},
+      {"wall_s", a.wall.value()},
+      {"check", a.check},
+      {"occupancy", a.occupancy},
+      {"errors", a.errors}};
+  for (const auto& h : a.holds)
+    out["holds"].push_back({{"after_window", h.after_window}, {"blocks", blocks_json(h.blocks)}});
+  return out;
 }
 
 namespace {
@@ -108,14 +143,10 @@ Result<Acquisition> read_acquisition(const Json& j, std::string_view where) {
   a.counter = source_from(j.at("cross_check"));
   a.warm_up.duration = Seconds(j.at("warm_up").at("duration_s"));
   a.warm_up.stable = j.at("warm_up").at("stable");
-  for (const auto& b : j.at("warm_up").at("blocks")) {
-    WarmUpBlock block;
-    block.arm = b.at("arm") == "A" ? 0 : 1;
-    HEBE_TRY(block.end_ns, integer_from(b.at("end_ns"), where));
-    block.latency = Seconds(b.at("latency_s"));
-    if (!b.at("power_w").is_null()) block.power = Watts(b.at("power_w"));
-    if (!b.at("temperature_c").is_null()) block.temperature_c = b.at("temperature_c");
-    a.warm_up.blocks.push_back(block);
+  HEBE_TRY(a.warm_up.blocks, blocks_from(j.at("warm_up").at("blocks"), where));
+  for (const auto& h : j.value("holds", Json::array())) {
+    HEBE_TRY(auto blocks, blocks_from(h.at("blocks"), where));
+    a.holds.push_back({h.at("after_window"), std::move(blocks)});
   }
   a.behaviour = behaviour_from(j.at("meter"));
   const auto& r = j.at("reference");

@@ -11,6 +11,7 @@ struct Acquisition {
   Provenance provenance = Provenance::simulated;
   meter::SourceIdentity samples, counter;
   WarmUp warm_up;
+  std::vector<Hold> holds;
   MeterBehaviour behaviour;
   Reference reference;
   std::vector<std::int64_t> clock_jumps_ns;

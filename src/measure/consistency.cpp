@@ -13,10 +13,14 @@ std::unexpected<Refusal> contradiction(std::string what) {
   return refuse(RefusalCode::analysis_mismatch, std::move(what), "restore the run from a copy");
 }
 
-// As the tier is, or as it was: before it knew what arms do by themselves (warm the board
+// As the tier is, or as it was: before it waited for a board that had left its temperature and let
+// arms settle each by itself, before it knew what arms do by themselves (warm the board
 // unequally, and be held at the power limit), before it let a temperature flicker without a trend
 // (and wait longer for it), and before it asked for one that stands still.
 bool has_thresholds_of(const Tier& asked, Tier tier) {
+  if (to_json(asked) == to_json(tier)) return true;
+  tier.settle_by_arm = false;
+  tier.max_hold.reset();
   if (to_json(asked) == to_json(tier)) return true;
   tier.drift_beyond_arms = false;
   tier.max_capped_clock_change.reset();
@@ -130,6 +134,8 @@ Status windows_follow(const Plan& plan, const Acquisition& a, std::span<const Wi
       return contradiction(fmt::format("window {} is of attempt {}, the tier allows {}", r.index,
                                        r.attempt, plan.tier.max_attempts));
   }
+  if (auto fault = hold_fault(a.holds, windows, a.reference, plan.tier); !fault.empty())
+    return contradiction(std::move(fault));
   return {};
 }
 

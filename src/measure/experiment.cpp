@@ -81,11 +81,11 @@ private:
       HEBE_CHECK(supervision_.may_continue());
       const auto block_begin = ns(device_.clock().now());
       HEBE_TRY(const auto stretch, replay_for(arm, kBlock));
-      HEBE_TRY(const auto boundary, meter_.read_boundary());
-      sampler_.drain_now();
-      if (auto failure = sampler_.failure()) return std::unexpected(*failure);
+      HEBE_TRY(const auto boundary, read_between_pairs());
       const auto now = device_.clock().now();
-      add_block(arm, stretch, block_begin, boundary);
+      const auto a = static_cast<std::size_t>(arm);
+      arms_.replay_time[a] = (stretch.device + stretch.idle) / static_cast<double>(stretch.replays);
+      raw_.warm_up.blocks.push_back(block_of(arm, stretch, block_begin, boundary));
       raw_.warm_up.duration = to_seconds(now - begin);
       if (raw_.warm_up.blocks.size() == 1) trial_begin = boundary;
       if (!meter_checked && raw_.warm_up.duration > kTrial) {
@@ -107,19 +107,26 @@ private:
     return {};
   }
 
-  void add_block(int arm, const Stretch& s, std::int64_t begin_ns,
-                 const meter::Boundary& boundary) {
-    const auto a = static_cast<std::size_t>(arm);
-    arms_.replay_time[a] = (s.device + s.idle) / static_cast<double>(s.replays);
-    WarmUpBlock block{arm, ns(s.last.at), arms_.replay_time[a] / arms_.launches_per_replay[a],
-                      std::nullopt, std::nullopt};
+  Result<meter::Boundary> read_between_pairs() {
+    HEBE_TRY(auto boundary, meter_.read_boundary());
+    sampler_.drain_now();
+    if (auto failure = sampler_.failure()) return std::unexpected(*failure);
+    return boundary;
+  }
+
+  WarmUpBlock block_of(int arm, const Stretch& s, std::int64_t begin_ns,
+                       const meter::Boundary& boundary) const {
+    const auto launches =
+        static_cast<double>(s.replays) * arms_.launches_per_replay[static_cast<std::size_t>(arm)];
+    WarmUpBlock block{arm, ns(s.last.at), (s.device + s.idle) / launches, std::nullopt,
+                      std::nullopt};
     if (boundary.temperature_c) block.temperature_c = *boundary.temperature_c;
     // The first part of a block still shows the other arm.
     const auto samples = sampler_.between((begin_ns + block.end_ns) / 2, block.end_ns);
     double sum = 0;
     for (const auto& x : samples) sum += static_cast<double>(x.raw_mw);
     if (!samples.empty()) block.power = Watts(sum * 1e-3 / static_cast<double>(samples.size()));
-    raw_.warm_up.blocks.push_back(block);
+    return block;
   }
 
   Status check_the_meter(std::int64_t load_begin_ns, const meter::Boundary& begin,
@@ -200,6 +207,7 @@ private:
       const int after = t + 1 < turns_.size()
                             ? arm_at(plan_.order[static_cast<std::size_t>(turns_[t + 1].pair)], 0)
                             : second;
+      HEBE_CHECK(hold_until_back(first));
       HEBE_CHECK(one_window(turn, 0, first, second));
       HEBE_CHECK(one_window(turn, 1, second, after));
       report("pairs", Seconds(0));
@@ -214,6 +222,37 @@ private:
       HEBE_CHECK(judge_finished());
       HEBE_CHECK(judge_accepted_again());
     }
+    return {};
+  }
+
+  // A pair begun on a board that has left its temperature would fail, and so would its repetitions.
+  Status hold_until_back(int next_arm) {
+    const auto& w = raw_.windows;
+    if (w.size() < 2) return {};
+    const auto &first = w[w.size() - 2].reading, &second = w.back().reading;
+    if (!must_hold(first, second, raw_.reference, plan_.tier)) return {};
+    const auto away = fmt::format("the board stands {:+.1f} C from where it had settled",
+                                  *above_reference(first, second, raw_.reference));
+    report("pairs", Seconds(0), away + ": no pair is measured until it is back");
+    Hold hold{std::ssize(w), {}};
+    const auto begin = device_.clock().now();
+    // The other arm first, so that the next pair's begins as after a block of the other.
+    for (int arm = 1 - next_arm; !has_come_back(hold.blocks, raw_.reference, plan_.tier);
+         arm = 1 - arm) {
+      HEBE_CHECK(supervision_.may_continue());
+      if (held_ + to_seconds(device_.clock().now() - begin) > *plan_.tier.max_hold)
+        return refuse(RefusalCode::not_stable,
+                      fmt::format("{}, and has not come back while the job waited {:.0f} s ({})",
+                                  away, plan_.tier.max_hold->value(), plan_.tier.name),
+                      "let the machine's cooling settle: other boards of it may warm this one",
+                      meter_.board().uuid);
+      const auto block_begin = ns(device_.clock().now());
+      HEBE_TRY(const auto stretch, replay_for(arm, kBlock));
+      HEBE_TRY(const auto boundary, read_between_pairs());
+      hold.blocks.push_back(block_of(arm, stretch, block_begin, boundary));
+    }
+    held_ += to_seconds(device_.clock().now() - begin);
+    raw_.holds.push_back(std::move(hold));
     return {};
   }
 
@@ -234,6 +273,7 @@ private:
     HEBE_TRY(const auto before, replay_for(arm, pre_roll_ + phase));
     r.pre_roll = before.device;
     r.idle_before = before.idle;
+    r.pre_roll_replays = before.times;
     r.begin_ns = ns(before.last.at);
     HEBE_TRY(r.begin, meter_.read_boundary());
 
@@ -289,14 +329,10 @@ private:
 
   Status retry_or_give_up(const Window& first, const Window& second) {
     const auto& r = first.reading;
-    const GateResult* failed = nullptr;
-    for (const auto* w : {&first, &second})
-      for (const auto& g : w->gates)
-        if (!g.passed && failed == nullptr) failed = &g;
+    const auto& w = first.passed() ? second : first;
+    const auto failed = std::ranges::find_if(w.gates, [](const auto& g) { return !g.passed; });
     const auto reason =
-        fmt::format("pair {} attempt {}: {} = {}, limit {}", r.pair + 1, r.attempt, failed->name,
-                    failed->value ? fmt::format("{:.6g}", *failed->value) : "unknown",
-                    failed->limit ? fmt::format("{:.6g}", *failed->limit) : "none");
+        fmt::format("pair {} attempt {}: {}", r.pair + 1, r.attempt, told(*failed, w.reading));
     report("pairs", Seconds(0), reason);
     if (r.attempt >= plan_.tier.max_attempts)
       return refuse(
@@ -337,6 +373,7 @@ private:
   std::vector<Turn> turns_;
   BoardWatch watch_{meter_};
   std::size_t judged_ = 0;
+  Seconds held_{0}; ///< between pairs, in all
 };
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include "measure/arms.hpp"
 #include "measure/gates.hpp"
+#include "measure/holding.hpp"
 #include "measure/plan.hpp"
 #include "measure/settling.hpp"
 #include "meter/power_sampler.hpp"
@@ -45,6 +46,7 @@ struct RawRun {
   std::array<std::uint32_t, 2> launches_per_replay{};
   std::array<std::int64_t, 2> replays_per_window{};
   std::vector<Window> windows;
+  std::vector<Hold> holds;
   meter::SamplerRecord sampler;
   Json errors; ///< what was watched during the run: {"ecc", "xid", "processes"}: "none seen" or
                ///< unavailable

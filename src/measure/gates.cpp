@@ -1,6 +1,9 @@
 #include "measure/gates.hpp"
 
+#include "measure/holding.hpp"
 #include "measure/summary.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,6 +45,7 @@ struct Gates {
   }
 };
 
+constexpr const char* kIdleBefore = "idle_before_s";
 constexpr double kNsToS = 1e-9;
 // Of a counter whose updates are known. An H200's agrees with its samples within 0.05 % in windows
 // of 1 s and longer (docs/meters.md).
@@ -136,7 +140,7 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
             widened(tier.max_clock_change, tier.max_capped_clock_change, share), tier.is_evidence);
   std::optional<double> drift;
   if (w.end.temperature_c && reference.temperature_c)
-    drift = std::abs(static_cast<double>(*w.end.temperature_c - *reference.temperature_c));
+    drift = std::abs(static_cast<double>(*w.end.temperature_c) - *reference.temperature_c);
   // Of one arm alone it is reported: the pair is judged, in which both have their share.
   g.at_most("job_temperature_drift_c", not_stable, drift,
             tier.max_job_drift && !tier.drift_beyond_arms
@@ -150,7 +154,7 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   if (expected.value() > 0)
     g.at_most("latency_shift_ratio", gate_failed, std::abs(w.latency() / expected - 1),
               std::nullopt);
-  g.at_most("idle_before_s", gate_failed, w.idle_before.value(), tier.max_idle.value());
+  g.at_most(kIdleBefore, gate_failed, w.idle_before.value(), tier.max_idle.value());
   g.at_most("window_too_short_s", gate_failed,
             (shortest_window(tier, behaviour.response) - w.elapsed).value(), 0);
   g.at_most("pre_roll_too_short_s", gate_failed, (pre_roll_for(behaviour) - w.pre_roll).value(), 0);
@@ -158,6 +162,21 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   // stretch.
   g.at_most("host_device_time_s", clock_jump, std::abs(length_s - w.elapsed.value()), 0.005);
   return g.list;
+}
+
+std::string told(const GateResult& gate, const WindowReading& reading) {
+  const auto number = [](const std::optional<double>& v, const char* absent) {
+    return v ? fmt::format("{:.6g}", *v) : absent;
+  };
+  auto out = fmt::format("{} = {}, limit {}", gate.name, number(gate.value, "unknown"),
+                         number(gate.limit, "none"));
+  const auto& times = reading.pre_roll_replays;
+  if (gate.name != kIdleBefore || times.empty()) return out;
+  const auto [shortest, longest] = std::ranges::minmax_element(times);
+  return out +
+         fmt::format(": of the {} replays before it the shortest took {:.1f} ms, the longest, "
+                     "number {}, {:.1f}",
+                     times.size(), 1e3 * *shortest, longest - times.begin() + 1, 1e3 * *longest);
 }
 
 namespace {
@@ -190,11 +209,8 @@ std::vector<GateResult> judged_pair(const WindowReading& first, const WindowRead
             difference ? std::optional(std::abs(*difference - own)) : std::nullopt,
             limit_of(tier.max_pair_drift), true);
   if (!tier.drift_beyond_arms) return g.list;
-  std::optional<double> from_warm_up;
-  if (difference && reference.temperature_c)
-    from_warm_up =
-        std::abs(static_cast<double>(*first.end.temperature_c + *second.end.temperature_c) / 2 -
-                 static_cast<double>(*reference.temperature_c));
+  auto from_warm_up = above_reference(first, second, reference);
+  if (from_warm_up) from_warm_up = std::abs(*from_warm_up);
   g.at_most(kOfPair, RefusalCode::not_stable, from_warm_up, limit_of(tier.max_job_drift), true);
   return g.list;
 }

@@ -11,8 +11,8 @@ namespace hebe::measure {
 
 /// What windows are compared with, fixed at the end of the warm-up.
 struct Reference {
-  std::array<Seconds, 2> latency{};          ///< per arm
-  std::optional<std::int64_t> temperature_c; ///< at the end of the warm-up
+  std::array<Seconds, 2> latency{};    ///< per arm
+  std::optional<double> temperature_c; ///< at which it settled: settled_temperature()
   std::optional<Watts> power_limit;
 };
 
@@ -28,6 +28,9 @@ struct Reference {
                                                    const WindowEstimate& estimate, const Tier& tier,
                                                    const MeterBehaviour& behaviour,
                                                    const Reference& reference, bool clock_jumped);
+
+/// A gate's name, value and limit, and what else the reading says of it.
+[[nodiscard]] std::string told(const GateResult& gate, const WindowReading& reading);
 
 /// Judges the temperature of all pairs, anew each time: the second window's gates end with that.
 /// What arms differ by themselves is the median of B less A over all pairs and attempts, so that it

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,21 @@ namespace hebe::measure {
 namespace {
 constexpr int kMostStarved = 12; // replays in a row: a pause of the host empties the queue once
 } // namespace
+
+std::vector<double> excess_of(std::span<const double> times, double typical, bool always_fed) {
+  constexpr std::size_t kNear = 5; // replays that one is held against, itself among them
+  std::vector<double> out;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    double usual = typical;
+    if (always_fed && times.size() >= kNear) {
+      const auto first = std::min(i < kNear / 2 ? 0 : i - kNear / 2, times.size() - kNear);
+      const auto near = times.subspan(first, kNear);
+      usual = std::max(typical, median_of({near.begin(), near.end()}));
+    }
+    out.push_back(std::max(0.0, times[i] - usual));
+  }
+  return out;
+}
 
 Result<ReplayStream> ReplayStream::make(gpu::Device& device, std::array<gpu::Graph*, 2> graphs) {
   ReplayStream s(device);
@@ -59,12 +75,12 @@ Result<bool> ReplayStream::running_dry(Seconds one_call) {
 
 // Work that the host enqueues slower than the GPU runs it has gaps in every replay: they are part
 // of its typical time, so that no gate on idleness sees them.
-Status ReplayStream::look_for_starvation() {
-  if (!starving_) return {};
+Result<bool> ReplayStream::look_for_starvation() {
+  if (!starving_) return false;
   const auto arm = static_cast<std::size_t>(queue_.back().arm);
   HEBE_TRY(const bool dry, running_dry(one_call_[arm]));
   starved_ = dry ? starved_ + 1 : 0;
-  if (starved_ < kMostStarved) return {};
+  if (starved_ < kMostStarved) return dry;
   return refuse(RefusalCode::gate_failed,
                 fmt::format("the host enqueues the work slower than the GPU runs it: {} replays "
                             "in a row found the GPU waiting",
@@ -72,43 +88,42 @@ Status ReplayStream::look_for_starvation() {
                 "let a CUDA graph be captured of it, or give it more work a call", *starving_);
 }
 
+// Asked before a replay is enqueued. That the newest alone is left says nothing (running_dry); that
+// it is done says that the GPU has waited since. A graph's first launches reach the GPU at once.
+Result<bool> ReplayStream::has_run_dry() {
+  if (queue_.empty()) return previous_ != nullptr;
+  return device_->reached(*queue_.back().done);
+}
+
 Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typical,
                                          Seconds max_idle) {
   constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
   Stretch s;
-  std::vector<double> times;
   std::size_t from = 0; // of the last restart
-  bool waited = false;  // the GPU, for the host
   for (int restarts = 0; s.replays == 0 || s.device < length;) {
-    while (!full()) HEBE_CHECK(enqueue(arm));
-    HEBE_CHECK(look_for_starvation());
-    // All but the newest done: it came late, or its driver's queue holds little (running_dry).
-    if (!waited) {
-      HEBE_TRY(waited, device_->reached(*queue_[queue_.size() - 2].done));
+    while (!full()) {
+      HEBE_TRY(const bool dry, has_run_dry());
+      s.waited = s.waited || dry;
+      HEBE_CHECK(enqueue(arm));
     }
+    HEBE_TRY(const bool starved, look_for_starvation());
+    s.waited = s.waited || starved;
     HEBE_TRY(s.last, complete());
     if (s.last.arm != arm) continue;
     const auto idle = s.last.since_previous - typical;
     s.device += std::min(s.last.since_previous, typical);
     ++s.replays;
-    times.push_back(s.last.since_previous.value());
+    s.times.push_back(s.last.since_previous.value());
     if (idle > max_idle && restarts++ < kMostRestarts) {
       s.device = Seconds(0);
-      from = times.size();
+      from = s.times.size();
     }
   }
-  // Where the GPU always had work before it, replays that have become slower are no idleness: the
-  // clocks have fallen.
-  constexpr std::size_t kEnough = 5; // for a median
-  const std::span last(times.begin() + static_cast<std::ptrdiff_t>(from), times.end());
-  const double usual = waited || last.size() < kEnough ? typical.value()
-                                                       : std::max(typical.value(), median_of(last));
-  const auto busy = [&](double t) { return std::min(t, usual); };
-  double all = 0, all_busy = 0, last_busy = 0;
-  for (const double t : times) all += t, all_busy += busy(t);
-  for (const double t : last) last_busy += busy(t);
-  s.idle = Seconds(all - all_busy);
-  s.device = Seconds(last_busy);
+  const auto excess = excess_of(s.times, typical.value(), !s.waited);
+  double busy = 0;
+  for (std::size_t i = from; i < s.times.size(); ++i) busy += s.times[i] - excess[i];
+  s.idle = Seconds(std::accumulate(excess.begin(), excess.end(), 0.0));
+  s.device = Seconds(busy);
   return s;
 }
 

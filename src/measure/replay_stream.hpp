@@ -8,7 +8,9 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace hebe::measure {
 
@@ -18,13 +20,23 @@ struct Completion {
   Instant at;                ///< host time at which it was seen
 };
 
-/// Replays of one arm on end. What a replay takes beyond its typical time is idleness (the host
-/// came too late), and no device time.
+/// Replays of one arm on end. What a replay takes beyond its usual time is idleness, and no device
+/// time.
 struct Stretch {
   Seconds device{0}, idle{0};
   std::int64_t replays = 0;
+  std::vector<double> times; ///< of all replays, s, those before a restart too
+  bool waited = false;       ///< a look found the GPU with nothing to do
   Completion last;
 };
+
+/// What each of a stretch's replays (times in s) took beyond its usual time, s, 0 or more. Usual is
+/// `typical`; for a GPU that always had work queued the median of the five around it, if that is
+/// longer: a clock that falls or has yet to rise, as at the power limit after another arm, changes
+/// replays one like the next, whereas a pause falls into one. (An H200 that ran a 256 x 4096 x 4096
+/// product after another, 5 % slower than in its warm-up, was refused for 12 to 16 ms of it.)
+[[nodiscard]] std::vector<double> excess_of(std::span<const double> times, double typical,
+                                            bool always_fed);
 
 /// A fixed number of replays, each timed by the device.
 struct TimedReplays {
@@ -48,8 +60,7 @@ public:
   [[nodiscard]] Result<Completion> complete();
   /// Replays `arm` until `length` of its own device time has passed; what is still queued of
   /// another arm completes first. After an idleness of more than `max_idle` the stretch begins
-  /// anew. Idle is what a replay took beyond `typical`; where the GPU had work queued at every
-  /// look, beyond the stretch's own median if that is longer.
+  /// anew. Idle is the sum of excess_of().
   [[nodiscard]] Result<Stretch> replay_for(int arm, Seconds length, Seconds typical,
                                            Seconds max_idle);
   /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.
@@ -82,7 +93,8 @@ private:
   std::deque<InFlight> queue_;
   gpu::Event* previous_ = nullptr;
 
-  [[nodiscard]] Status look_for_starvation();
+  [[nodiscard]] Result<bool> look_for_starvation(); ///< whether the GPU has run out of calls
+  [[nodiscard]] Result<bool> has_run_dry();
   std::optional<std::string> starving_; ///< the board, where it is looked for
   std::array<Seconds, 2> one_call_{};
   int starved_ = 0; ///< replays in a row

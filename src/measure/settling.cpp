@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 namespace hebe::measure {
@@ -38,6 +39,12 @@ double change(const std::vector<double>& values) {
     after += values[values.size() - 1 - i];
   }
   return half == 0 ? 0 : (after - before) / static_cast<double>(half);
+}
+
+std::vector<WarmUpBlock> of_arm(std::span<const WarmUpBlock> blocks, int arm) {
+  std::vector<WarmUpBlock> out;
+  std::ranges::copy_if(blocks, std::back_inserter(out), [&](auto& b) { return b.arm == arm; });
+  return out;
 }
 
 std::string power_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
@@ -90,11 +97,7 @@ std::string temperature_over_minutes(std::span<const WarmUpBlock> blocks, const 
                      tier.steady_change->value());
 }
 
-} // namespace
-
-std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
-  if (blocks.empty()) return "nothing ran";
-  if (auto moves = power_that_moves(blocks, tier); !moves.empty()) return moves;
+std::string temperature_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   const auto t = temperatures(blocks, tier.settle_span);
   // An unknown temperature is stable only where drift is not judged.
   if (t.empty()) return tier.max_job_drift ? "the temperature is not known" : "";
@@ -109,15 +112,40 @@ std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   return {};
 }
 
-std::optional<std::int64_t> settled_temperature(std::span<const WarmUpBlock> blocks,
-                                                const Tier& tier) {
-  if (!tier.steady_span || !tier.steady_temperature)
-    return blocks.empty() ? std::nullopt : blocks.back().temperature_c;
-  auto t = temperatures(blocks, *tier.steady_span);
+std::optional<double> median_temperature(std::span<const WarmUpBlock> blocks, Seconds span) {
+  auto t = temperatures(blocks, span);
   if (t.empty()) return std::nullopt;
   const auto middle = t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2);
   std::nth_element(t.begin(), middle, t.end());
-  return static_cast<std::int64_t>(*middle);
+  return *middle;
+}
+
+} // namespace
+
+std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  if (blocks.empty()) return "nothing ran";
+  if (auto moves = power_that_moves(blocks, tier); !moves.empty()) return moves;
+  auto both = temperature_that_moves(blocks, tier);
+  if (!tier.settle_by_arm) return both;
+  for (const int arm : {0, 1}) {
+    const auto own = of_arm(blocks, arm);
+    const auto moves = temperature_that_moves(own, tier);
+    const bool known = !temperatures(own, tier.settle_span).empty();
+    if (moves.empty() || (known && both.empty())) continue;
+    return fmt::format("under arm {} {}", arm == 0 ? 'A' : 'B', moves);
+  }
+  return {};
+}
+
+std::optional<double> settled_temperature(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  if (!tier.steady_span || !tier.steady_temperature) {
+    if (blocks.empty() || !blocks.back().temperature_c) return std::nullopt;
+    return static_cast<double>(*blocks.back().temperature_c);
+  }
+  if (!tier.settle_by_arm) return median_temperature(blocks, *tier.steady_span);
+  const auto a = median_temperature(of_arm(blocks, 0), *tier.steady_span),
+             b = median_temperature(of_arm(blocks, 1), *tier.steady_span);
+  return a && b ? std::optional((*a + *b) / 2) : std::nullopt;
 }
 
 } // namespace hebe::measure

@@ -24,17 +24,18 @@ struct WarmUpBlock {
 /// in 20 s (limit 0.6 %)". Power of each arm and temperature within the tier's ranges over its span
 /// at the end of the warm-up; where the tier judges drift over minutes, the temperature stood still
 /// for still_span, or stayed for steady_span within settle_temperature or, without a trend, within
-/// steady_temperature.
+/// steady_temperature: of both arms together or, with settle_by_arm,
+/// of each.
 [[nodiscard]] std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier);
 
 [[nodiscard]] inline bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   return what_moves(blocks, tier).empty();
 }
 
-/// What the job's temperature drift is counted from. Where it may flicker, the median over
-/// steady_span, because a degree more or less of one reading is the sensor's; else the last
-/// block's.
-[[nodiscard]] std::optional<std::int64_t> settled_temperature(std::span<const WarmUpBlock> blocks,
-                                                              const Tier& tier);
+/// What the job's temperature drift is counted from, C. Where it may flicker, the median over
+/// steady_span, because a degree more or less of one reading is the sensor's (of two arms that
+/// settle each by itself the mean of their medians); else the last block's.
+[[nodiscard]] std::optional<double> settled_temperature(std::span<const WarmUpBlock> blocks,
+                                                        const Tier& tier);
 
 } // namespace hebe::measure

@@ -12,6 +12,7 @@ Tier smoke() {
   t.max_capped_clock_change = kCappedClockChange;
   t.max_capped_replay_cv = kCappedReplayCv;
   t.drift_beyond_arms = true;
+  t.settle_by_arm = true;
   return t;
 }
 
@@ -35,6 +36,8 @@ Tier confirmation() {
   t.max_job_drift = Celsius(2);
   t.max_pair_drift = Celsius(1);
   t.drift_beyond_arms = true;
+  t.settle_by_arm = true;
+  t.max_hold = Seconds(300); // as long as a warm-up may take
   t.max_capped_clock_change = kCappedClockChange;
   t.max_capped_replay_cv = kCappedReplayCv;
   t.min_coverage = 0.95;
@@ -90,6 +93,8 @@ Json to_json(const Tier& t) {
   if (t.steady_temperature) out["steady_temperature_c"] = t.steady_temperature->value();
   if (t.steady_change) out["steady_change_c"] = t.steady_change->value();
   if (t.drift_beyond_arms) out["drift_beyond_arms"] = true;
+  if (t.settle_by_arm) out["settle_by_arm"] = true;
+  if (t.max_hold) out["max_hold_s"] = t.max_hold->value();
   if (t.max_capped_clock_change) out["max_capped_clock_change_ratio"] = *t.max_capped_clock_change;
   if (t.max_capped_replay_cv) out["max_capped_replay_cv_ratio"] = *t.max_capped_replay_cv;
   return out;
@@ -113,6 +118,8 @@ Result<Tier> tier_from(const Json& j) {
       t.steady_temperature = Celsius(j.at("steady_temperature_c"));
     if (j.contains("steady_change_c")) t.steady_change = Celsius(j.at("steady_change_c"));
     t.drift_beyond_arms = j.value("drift_beyond_arms", false);
+    t.settle_by_arm = j.value("settle_by_arm", false);
+    if (j.contains("max_hold_s")) t.max_hold = Seconds(j.at("max_hold_s"));
     if (j.contains("max_capped_clock_change_ratio"))
       t.max_capped_clock_change = j.at("max_capped_clock_change_ratio").get<double>();
     if (j.contains("max_capped_replay_cv_ratio"))

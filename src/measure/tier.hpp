@@ -26,7 +26,16 @@ struct Tier {
   /// steady_change: near its power limit an H200 went 57, 55, 57 C within a job while its power
   /// stood within 0.2 % (evidence/h200-studies-not-settled). None: plans from before.
   std::optional<Celsius> steady_temperature{}, steady_change{};
+  /// Each arm's temperature is held against its own: alternating arms of 250 and 500 W took an
+  /// H200 from 49 to 59 C and back, block after block, for as long as anybody waited. False: plans
+  /// from before.
+  bool settle_by_arm = false;
   std::optional<Celsius> max_job_drift, max_pair_drift; ///< none: report only
+  /// All in all a job waits no longer for a board that has left the temperature at which it
+  /// settled, and does not spend attempts on it: the cooling of a host of several boards took an
+  /// H200 from 52 to 55 C and back within three minutes (evidence/h200-studies-repeated). None:
+  /// never, as plans from before.
+  std::optional<Seconds> max_hold{};
   /// Drift is what goes beyond the arms' own difference: different arms leave a board unequally
   /// warm, an H200 by up to 1.2 C where they were 78 W apart (evidence/h200-studies-points, three
   /// pairs measured again for it). False: plans from before, which held any difference to be drift.

@@ -98,26 +98,28 @@ Json to_json(const Window& w, Provenance provenance) {
   const auto& r = w.reading;
   Json gates = Json::array();
   for (const auto& g : w.gates) gates.push_back(gate_json(g));
-  return {{"schema", "hebe.run.window/1"},
-          {"index", r.index},
-          {"pair", r.pair},
-          {"attempt", r.attempt},
-          {"position", r.position},
-          {"arm", r.arm == 0 ? "A" : "B"},
-          {"begin_ns", json_integer(r.begin_ns)},
-          {"end_ns", json_integer(r.end_ns)},
-          {"elapsed_s", r.elapsed.value()},
-          {"launches_per_replay", r.launches_per_replay},
-          {"replays", r.replays},
-          {"replay_cv_ratio", r.replay_cv},
-          {"pre_roll_s", r.pre_roll.value()},
-          {"idle_before_s", r.idle_before.value()},
-          {"begin", to_json(r.begin)},
-          {"end", to_json(r.end)},
-          {"estimate", estimate_json(w, provenance)},
-          {"gates", gates},
-          {"passed", w.passed()},
-          {"pair_accepted", w.pair_accepted}};
+  Json out{{"schema", "hebe.run.window/1"},
+           {"index", r.index},
+           {"pair", r.pair},
+           {"attempt", r.attempt},
+           {"position", r.position},
+           {"arm", r.arm == 0 ? "A" : "B"},
+           {"begin_ns", json_integer(r.begin_ns)},
+           {"end_ns", json_integer(r.end_ns)},
+           {"elapsed_s", r.elapsed.value()},
+           {"launches_per_replay", r.launches_per_replay},
+           {"replays", r.replays},
+           {"replay_cv_ratio", r.replay_cv},
+           {"pre_roll_s", r.pre_roll.value()},
+           {"idle_before_s", r.idle_before.value()},
+           {"begin", to_json(r.begin)},
+           {"end", to_json(r.end)},
+           {"estimate", estimate_json(w, provenance)},
+           {"gates", gates},
+           {"passed", w.passed()},
+           {"pair_accepted", w.pair_accepted}};
+  if (!r.pre_roll_replays.empty()) out["pre_roll_replays_s"] = r.pre_roll_replays;
+  return out;
 }
 
 Result<Window> window_from(const Json& j, std::string_view where) {
@@ -137,6 +139,8 @@ Result<Window> window_from(const Json& j, std::string_view where) {
   r.replay_cv = j.at("replay_cv_ratio");
   r.pre_roll = Seconds(j.at("pre_roll_s"));
   r.idle_before = Seconds(j.at("idle_before_s"));
+  if (j.contains("pre_roll_replays_s"))
+    r.pre_roll_replays = j.at("pre_roll_replays_s").get<std::vector<double>>();
   HEBE_TRY(r.begin, boundary_from(j.at("begin"), where));
   HEBE_TRY(r.end, boundary_from(j.at("end"), where));
   w.pair_accepted = j.at("pair_accepted");

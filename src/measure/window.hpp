@@ -23,6 +23,7 @@ struct WindowReading {
   double replay_cv = 0;   ///< of the replays' own times
   Seconds pre_roll{0};    ///< device time of the same arm before begin
   Seconds idle_before{0}; ///< GPU idleness from the previous window's end to this one's begin
+  std::vector<double> pre_roll_replays; ///< what each replay before it took, s; none: not kept
   meter::Boundary begin, end;
   [[nodiscard]] std::int64_t launches() const { return replays * launches_per_replay; }
   [[nodiscard]] Seconds latency() const { return elapsed / static_cast<double>(launches()); }

@@ -243,6 +243,7 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
                                                 load.replay_time, tier_.max_idle));
   r.pre_roll = before.device;
   r.idle_before = before.idle;
+  r.pre_roll_replays = before.times;
   r.begin_ns = ns(before.last.at);
   HEBE_TRY(r.begin, meter_.read_boundary());
   HEBE_TRY(const auto timed, stream.time_replays(0, 0, r.replays));
@@ -270,10 +271,7 @@ Result<SeriesWindow> WindowSeries::window(const SteadyLoad& load, Seconds asked)
     const auto failed = std::ranges::find_if(w.gates, [](auto& g) { return !g.passed; });
     if (failed != w.gates.end()) {
       if (tried < tier_.max_attempts) continue;
-      return refuse(failed->code,
-                    fmt::format("{} = {}, limit {}; no attempt passed", failed->name,
-                                failed->value ? fmt::format("{:.6g}", *failed->value) : "unknown",
-                                failed->limit ? fmt::format("{:.6g}", *failed->limit) : "none"),
+      return refuse(failed->code, told(*failed, w.reading) + "; no attempt passed",
                     "see `hebe doctor` for the board's state", meter_.board().uuid);
     }
     const auto& r = w.reading;

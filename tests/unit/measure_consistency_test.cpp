@@ -90,6 +90,10 @@ TEST(Consistency, each_contradiction_is_named) {
          follow(p, p.acquisition.samples.name, 0.04, 0.2);
          p.acquisition.behaviour.step_lag = Seconds(0.14);
        }},
+      {"the run waited, though the board was where it had settled",
+       [](Parts& p) {
+         p.acquisition.holds.push_back({2, {}});
+       }},
       {"window 1 stands in place 0", [](Parts& p) { std::swap(p.windows[0], p.windows[1]); }},
       {"window 3 stands in place 2", [](Parts& p) { p.windows.erase(p.windows.begin() + 2); }},
       {"window 2 overlaps",

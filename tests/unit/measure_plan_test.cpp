@@ -254,6 +254,8 @@ TEST(Tier, every_threshold_goes_out_and_comes_back) {
                           "steady_temperature_c",
                           "steady_change_c",
                           "drift_beyond_arms",
+                          "settle_by_arm",
+                          "max_hold_s",
                           "max_capped_clock_change_ratio",
                           "max_capped_replay_cv_ratio"};
       if (std::ranges::find(since, member) != since.end()) continue; // older plans have none

@@ -3,10 +3,45 @@
 #include "gpu/sim_device.hpp"
 #include "measure/arms.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include <gtest/gtest.h>
 
 namespace hebe::measure {
 namespace {
+
+double sum(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
+
+// The product of 256 x 4096 x 4096 at the power limit, after an arm that runs it at a lower clock.
+const std::vector<double> kRising = {27e-3,   26.2e-3, 25.5e-3, 24.9e-3, 24.4e-3, 24e-3,
+                                     23.7e-3, 23.5e-3, 23.3e-3, 23.2e-3, 23.1e-3};
+
+TEST(ExcessOf, a_clock_that_rises_or_falls_is_no_idleness_where_the_gpu_always_had_work) {
+  auto falling = kRising;
+  std::ranges::reverse(falling);
+  for (const auto& times : {kRising, falling}) {
+    EXPECT_LT(sum(excess_of(times, 23e-3, true)), 2.5e-3);
+    EXPECT_GT(sum(excess_of(times, 23e-3, false)), 10e-3) << "where the host may have been late";
+  }
+}
+
+TEST(ExcessOf, a_pause_is_idleness_wherever_it_falls) {
+  for (const bool fed : {true, false})
+    for (std::size_t i = 0; i < kRising.size(); ++i) {
+      auto times = kRising;
+      times[i] += 8e-3;
+      EXPECT_GT(excess_of(times, 23e-3, fed)[i], 7e-3) << i;
+    }
+}
+
+TEST(ExcessOf, of_few_replays_and_of_none) {
+  EXPECT_TRUE(excess_of({}, 1, true).empty());
+  const std::vector<double> four(4, 1.5);
+  EXPECT_DOUBLE_EQ(sum(excess_of(four, 1, true)), 2) << "four show no median";
+  EXPECT_DOUBLE_EQ(sum(excess_of(std::vector<double>(5, 1.5), 1, true)), 0);
+  EXPECT_DOUBLE_EQ(sum(excess_of(std::vector<double>(5, 0.5), 1, true)), 0) << "never below none";
+}
 
 /// Work that somebody else's code enqueues, call by call: `each` on the GPU, `host` on the host.
 class Called : public testing::Test {
@@ -48,11 +83,12 @@ TEST_F(Called, a_host_that_enqueues_more_slowly_than_the_gpu_runs_is_refused) {
 /// The same, with calls that take `each` when the stretch begins, and one pause of the host.
 class Slowed : public Called {
 protected:
-  Stretch stretch(double sized, double each, double pause) {
+  Result<Stretch> tried(double sized, double each, double pause, bool watched) {
     double now = sized, wait = 0, late = 1e-5;
     int calls = 0;
     const gpu::ExternalWork work = [&](void* stream) {
-      const double host = wait > 0 && ++calls == 20 ? wait : late;
+      ++calls;
+      const double host = wait > 0 && calls == 20 ? wait : calls <= late_calls_ ? late_host_ : late;
       return gpu::enqueue_timed_work(stream, Seconds(now), Watts(200), 1, Seconds(host));
     };
     auto arms = prepare_external_arms(device_, {{{work, 1}, {work, 1}}}, true).value();
@@ -60,20 +96,31 @@ protected:
     wait = pause;
     late = host_;
     auto stream = ReplayStream::make(device_, {arms.graphs[0].get(), arms.graphs[1].get()}).value();
-    const auto out = stream.replay_for(0, Seconds(2), arms.replay_time[0], Seconds(0.005)).value();
+    if (watched) stream.refuse_starvation("board", arms.call_times());
+    calls = 0;
+    auto out = stream.replay_for(0, Seconds(2), arms.replay_time[0], Seconds(0.005));
     EXPECT_TRUE(stream.drain());
     return out;
   }
+  Stretch stretch(double sized, double each, double pause) {
+    return tried(sized, each, pause, false).value();
+  }
+  int late_calls_ = 0; ///< so many take the host late_host_
+  double late_host_ = 0;
   double host_ = 1e-5; ///< of each call, once it is sized
 };
 
 // A product at the power limit, whose clock falls after it was sized.
 TEST_F(Slowed, replays_that_have_all_become_slower_are_no_idleness) {
-  for (const double slower : {1.0, 1.01, 1.05, 1.5}) {
-    const auto s = stretch(0.01, 0.01 * slower, 0);
-    EXPECT_LT(s.idle.value(), 0.002) << slower;
-    EXPECT_GE(s.device.value(), 2) << slower;
-  }
+  host_ = 1e-6;
+  for (const double call : {0.01, 16e-6}) // short ones: the driver's queue holds less than a replay
+    for (const double slower : {1.0, 1.01, 1.05, 1.5}) {
+      const auto s = stretch(call, call * slower, 0);
+      EXPECT_LT(s.idle.value(), 0.002) << slower << " of " << call;
+      EXPECT_GE(s.device.value(), 2) << slower << " of " << call;
+      EXPECT_FALSE(s.waited) << slower << " of " << call;
+      EXPECT_EQ(std::ssize(s.times), s.replays);
+    }
 }
 
 TEST_F(Slowed, a_pause_of_the_host_is_idleness_however_slow_the_replays_have_become) {
@@ -82,8 +129,19 @@ TEST_F(Slowed, a_pause_of_the_host_is_idleness_however_slow_the_replays_have_bec
 }
 
 TEST_F(Slowed, a_host_that_is_late_for_every_replay_is_no_slower_board) {
-  host_ = 0.011; // of work that takes 10 ms, as it was sized
-  EXPECT_GT(stretch(0.01, 0.01, 0).idle.value(), 0.1);
+  host_ = 0.013; // of work that takes 10 ms
+  const auto s = tried(0.01, 0.01, 0, true);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, RefusalCode::gate_failed);
+}
+
+TEST_F(Slowed, a_host_that_is_late_for_some_replays_has_let_the_gpu_wait) {
+  late_calls_ = 16;
+  late_host_ = 0.013;
+  const auto s = tried(0.01, 0.01, 0, true);
+  ASSERT_TRUE(s) << to_text(s.error());
+  EXPECT_TRUE(s->waited);
+  EXPECT_GT(s->idle.value(), 0.02);
 }
 
 } // namespace

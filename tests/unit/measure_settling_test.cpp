@@ -2,6 +2,8 @@
 // moving.
 #include "measure/settling.hpp"
 
+#include <fmt/format.h>
+
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -54,7 +56,7 @@ TEST(HasSettled, needs_two_blocks_of_each_arm_within_the_span_and_the_ranges) {
   EXPECT_TRUE(has_settled(blocks({100, 100, 400, 500, 400, 500, 400}),
                           smoke)); // what is older does not count
   EXPECT_TRUE(has_settled(blocks({400, 500, 400, 500}, {50, 51, 51, 52}), smoke));
-  EXPECT_FALSE(has_settled(blocks({400, 500, 400, 500}, {50, 51, 52, 53}), smoke));
+  EXPECT_FALSE(has_settled(blocks({400, 500, 400, 500}, {50, 51, 53, 54}), smoke));
   auto silent = blocks({400, 500, 400, 500});
   for (auto& b : silent) b.power.reset();
   EXPECT_FALSE(has_settled(silent, smoke));
@@ -87,13 +89,53 @@ TEST(HasSettled, a_temperature_may_flicker_by_two_degrees_without_a_trend) {
   EXPECT_EQ(settled_temperature(flicker, confirmation()), 56);
   EXPECT_FALSE(has_settled(flicker, without_flicker())) << "older plans are judged as before";
   const auto wide = what_moves(seconds_at({{20, 55}, {20, 58}, {21, 55}}), confirmation());
-  EXPECT_EQ(wide, "the temperature moved between 55 and 58 C in 60 s (limit 2 C)");
+  EXPECT_EQ(wide, "under arm A the temperature moved between 55 and 58 C in 60 s (limit 2 C)");
   const auto rising = what_moves(seconds_at({{25, 55}, {11, 56}, {25, 57}}), confirmation());
   EXPECT_NE(rising.find("from the first half of them to the second (limit 0.5 C)"),
             std::string::npos)
       << rising;
   const auto falling = what_moves(seconds_at({{25, 57}, {11, 56}, {25, 55}}), confirmation());
   EXPECT_NE(falling.find("-1.7 C"), std::string::npos) << falling;
+}
+
+// Of an H200: 250 W under one arm, 500 under the other, a second each, from 49 to 59 C and back.
+std::vector<WarmUpBlock> far_apart(std::int64_t a, std::int64_t b, int seconds = 70) {
+  auto blocks = seconds_at({{seconds, a}});
+  for (auto& block : blocks) {
+    if (block.arm == 0) continue;
+    block.temperature_c = b;
+    block.power = Watts(250);
+  }
+  return blocks;
+}
+
+TEST(HasSettled, arms_of_unequal_power_settle_each_by_itself) {
+  EXPECT_EQ(what_moves(far_apart(59, 49), confirmation()), "");
+  EXPECT_EQ(settled_temperature(far_apart(59, 49), confirmation()), 54);
+  EXPECT_EQ(settled_temperature(far_apart(59, 50), confirmation()), 54.5);
+  auto before = confirmation();
+  before.settle_by_arm = false;
+  EXPECT_EQ(what_moves(far_apart(59, 49), before),
+            "the temperature moved between 49 and 59 C in 60 s (limit 2 C)");
+  auto smoke = tier_named("smoke-v1").value();
+  EXPECT_TRUE(has_settled(far_apart(59, 49), smoke));
+  smoke.settle_by_arm = false;
+  EXPECT_FALSE(has_settled(far_apart(59, 49), smoke));
+}
+
+TEST(HasSettled, an_arm_whose_own_temperature_moves_is_named) {
+  for (const int arm : {0, 1}) {
+    auto blocks = far_apart(59, 49);
+    for (std::size_t i = 0; i < 50; ++i)
+      if (blocks[i].arm == arm) *blocks[i].temperature_c -= 2;
+    EXPECT_EQ(what_moves(blocks, confirmation()).substr(0, 37),
+              fmt::format("under arm {} the temperature moved bet", arm == 0 ? 'A' : 'B'));
+  }
+  auto silent = far_apart(59, 49);
+  for (auto& b : silent)
+    if (b.arm == 1) b.temperature_c.reset();
+  EXPECT_EQ(what_moves(silent, confirmation()), "under arm B the temperature is not known");
+  EXPECT_EQ(settled_temperature(silent, confirmation()), std::nullopt);
 }
 
 TEST(HasSettled, what_moves_is_named_with_its_figure) {
@@ -108,7 +150,7 @@ TEST(HasSettled, what_moves_is_named_with_its_figure) {
             "arm B's power is known of 0 of the blocks of the last 20 s, 2 are needed");
   blocks = seconds_at({{70, 50}});
   for (auto& b : blocks) b.temperature_c.reset();
-  EXPECT_EQ(what_moves(blocks, confirmation()), "the temperature is not known");
+  EXPECT_EQ(what_moves(blocks, confirmation()), "under arm A the temperature is not known");
 }
 
 TEST(SettledTemperature, is_the_median_of_the_span_and_not_the_last_flicker) {
@@ -124,6 +166,15 @@ TEST(Tier, settling_is_written_and_read_and_absent_from_plans_from_before) {
   EXPECT_EQ(tier_from(to_json(before))->steady_temperature, std::nullopt);
   EXPECT_EQ(tier_from(to_json(confirmation()))->steady_temperature, Celsius(2));
   EXPECT_EQ(tier_from(to_json(confirmation()))->steady_change, Celsius(0.5));
+  for (const char* field : {"settle_by_arm", "max_hold_s"})
+    EXPECT_TRUE(to_json(confirmation()).contains(field)) << field;
+  before.settle_by_arm = false;
+  before.max_hold.reset();
+  for (const char* field : {"settle_by_arm", "max_hold_s"})
+    EXPECT_FALSE(to_json(before).contains(field)) << field;
+  EXPECT_FALSE(tier_from(to_json(before))->settle_by_arm);
+  EXPECT_EQ(tier_from(to_json(before))->max_hold, std::nullopt);
+  EXPECT_EQ(to_json(*tier_from(to_json(confirmation()))), to_json(confirmation()));
   before.still_span.reset();
   before.steady_span.reset();
   EXPECT_FALSE(to_json(before).contains("still_span_s"));
