@@ -22,7 +22,7 @@ void on_interrupt(int) {
   }
   stop_requested = 1;
   constexpr char kText[] =
-      "\ninterrupted: stopping; nothing will be recorded (again to end at once)\n";
+      "\ninterrupted: stopping; nothing unfinished will be recorded (again to end at once)\n";
   [[maybe_unused]] const auto put = ::write(2, kText, sizeof kText - 1);
 }
 

@@ -71,6 +71,10 @@ void tell_finalists(const Context& c, const Json& shape) {
                         first.at("qualified").get<bool>() ? "" : " (not qualified as evidence)"));
   if (!f.at("latency_choice_differs").get<bool>()) {
     c.print("  the latency choice is the same");
+  } else if (f.contains("not_compared")) {
+    c.print(fmt::format("  the latency choice is {}, and no pair compares the two: {}",
+                        named("latency_choice"),
+                        f.at("not_compared").at("what").get<std::string>()));
   } else if (f.at("against_latency_choice").is_null()) {
     c.print(fmt::format("  the latency choice is {}: one of them runs on the host, so that nothing "
                         "pairs them",
@@ -143,6 +147,7 @@ int report_tune(const Context& c, const tune::TuneOutcome& o) {
     c.print("profile: " + o.profile_file.string());
     c.print("record:  " + o.record_file.string());
   }
+  if (o.interrupted()) return static_cast<int>(ExitCode::interrupted);
   return static_cast<int>(o.first_void() ? ExitCode::unfit_environment : ExitCode::done);
 }
 

@@ -37,7 +37,7 @@ Tier confirmation() {
   t.max_pair_drift = Celsius(1);
   t.drift_beyond_arms = true;
   t.settle_by_arm = true;
-  t.max_hold = Seconds(300); // as long as a warm-up may take
+  t.max_hold = Seconds(180); // about what beginning anew costs
   t.max_capped_clock_change = kCappedClockChange;
   t.max_capped_replay_cv = kCappedReplayCv;
   t.min_coverage = 0.95;

@@ -19,6 +19,11 @@ double latency_of(const measure::Analysis& analysis, const char* arm) {
   return analysis.json.at("arms").at(arm).at("latency_s").get<double>();
 }
 
+bool spares_the_choice(RefusalCode code) {
+  using enum RefusalCode;
+  return code == not_stable || code == throttled || code == gate_failed || code == interrupted;
+}
+
 Decision by_edp(const measure::Analysis& a) {
   // The product's interval is no wider than the sum of the two.
   const double low = a.energy.shown().low + a.latency.shown().low;
@@ -84,7 +89,13 @@ Result<Confirmed> confirm(const SearchedShape& s, Objective objective, const Mea
   if (hit != out.runs.end()) {
     out.against_fastest = static_cast<std::size_t>(hit - out.runs.begin());
   } else {
-    HEBE_TRY(out.against_fastest, run(out.fastest, out.choice));
+    auto compared = run(out.fastest, out.choice);
+    if (compared)
+      out.against_fastest = *compared;
+    else if (spares_the_choice(compared.error().code))
+      out.not_compared = std::move(compared).error();
+    else
+      return std::unexpected(std::move(compared).error());
   }
   return out;
 }

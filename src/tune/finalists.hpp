@@ -22,8 +22,10 @@ struct Confirmed {
   std::size_t fastest = 0;                    ///< of the search's latency choice
   std::string words;                          ///< why it is the choice
   std::optional<std::size_t> against_fastest; ///< run of the fastest (A) and the choice, if apart
-  std::size_t own_run = 0;                    ///< run that the board's choice's cost is taken from
-  std::optional<HostContender> weighed;       ///< the best host code, measured again
+  /// Why that run was not measured. It decides nothing: choice and cost rest on the pair before it.
+  std::optional<Refusal> not_compared;
+  std::size_t own_run = 0;              ///< run that the board's choice's cost is taken from
+  std::optional<HostContender> weighed; ///< the best host code, measured again
   /// That, where it is the choice.
   [[nodiscard]] const HostContender* host() const {
     return weighed && weighed->candidate == choice ? &*weighed : nullptr;
@@ -40,6 +42,9 @@ struct Decision {
 
 /// Measures a pair, by places of candidates.
 using MeasurePair = std::function<Result<campaign::JobOutcome>(std::size_t a, std::size_t b)>;
+/// Refuses what `measure` refuses of the pair that decides. The pair against the fastest is left
+/// out, and why is kept, where the board was not fit for it or the user had enough (not_stable,
+/// throttled, gate_failed, interrupted); a meter that fails in it voids the shape as well.
 [[nodiscard]] Result<Confirmed> confirm(const SearchedShape& searched, Objective objective,
                                         const MeasurePair& measure);
 

@@ -25,6 +25,14 @@ std::optional<std::string> text_in(const Json& j) { return maybe<std::string>(j)
 
 bool was_measured(const Json& candidate) { return !candidate.at("cost").is_null(); }
 
+Refusal refusal_in(const Json& j) {
+  return {refusal_named(j.at("code").get<std::string>()).value_or(RefusalCode::internal),
+          j.at("what"),
+          j.at("where"),
+          j.at("next"),
+          {}};
+}
+
 // A state that was reached before the search; every other follows from the search.
 TriedCandidate::State state_in(const Json& candidate) {
   using State = TriedCandidate::State;
@@ -150,13 +158,7 @@ PreparedShape candidates_in(const Json& shape, const ShapeSpec& spec) {
     TriedCandidate tried;
     tried.state = state_in(c);
     tried.candidate = {c.at("backend"), c.at("name"), c.at("configuration")};
-    if (const auto& why = c.at("why"); !why.is_null())
-      tried.why =
-          Refusal{refusal_named(why.at("code").get<std::string>()).value_or(RefusalCode::internal),
-                  why.at("what"),
-                  why.at("where"),
-                  why.at("next"),
-                  {}};
+    if (const auto& why = c.at("why"); !why.is_null()) tried.why = refusal_in(why);
     tried.prepared.emplace();
     tried.prepared->candidate = tried.candidate;
     tried.prepared->artifact_sha256 = text_in(c.at("artifact_sha256"));
@@ -214,10 +216,13 @@ Result<Confirmed> confirm_again(const Json& shape, const SearchedShape& searched
                                 const StoredTune& tune,
                                 const std::vector<campaign::JobOutcome>& measured) {
   const auto name = shape.at("name").get<std::string>();
-  const auto& runs = shape.at("finalists").at("runs");
+  const auto& finalists = shape.at("finalists");
+  const auto& runs = finalists.at("runs");
   std::size_t next = 0;
   const auto pair = [&](std::size_t a, std::size_t b) -> Result<campaign::JobOutcome> {
     const auto where = fmt::format("{}: finalists.runs[{}]", name, next);
+    if (next == runs.size() && finalists.contains("not_compared"))
+      return std::unexpected(refusal_in(finalists.at("not_compared"))); // confirm() says of which
     if (next >= runs.size())
       return mismatch(fmt::format("recorded {} pairs; the choice needs candidate {} against {}",
                                   runs.size(), b, a),

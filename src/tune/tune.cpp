@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 
 namespace hebe::tune {
@@ -66,7 +67,7 @@ public:
     HEBE_TRY(own_processes_, campaign::our_processes(*leased.machine));
     HEBE_CHECK(tell_planned());
     leased.machine.reset(); // its context: every shape's search has one of its own
-    for (auto& shape : out_.shapes) HEBE_CHECK(tune_or_void(shape));
+    HEBE_CHECK(tune_all());
     HEBE_CHECK(write());
     return std::move(out_);
   }
@@ -173,6 +174,26 @@ private:
       all += planned.search + planned.finalists;
     }
     tell(fmt::format("measuring takes {:.0f} s at least", all.value()));
+    return {};
+  }
+
+  // What was finished before an interruption is kept: the board worked minutes for it.
+  Status tune_all() {
+    for (auto shape = out_.shapes.begin(); shape != out_.shapes.end(); ++shape) {
+      auto done = tune_or_void(*shape);
+      if (done) continue;
+      const bool kept =
+          std::any_of(out_.shapes.begin(), shape, [](auto& s) { return !s.voided.has_value(); });
+      if (done.error().code != RefusalCode::interrupted || !kept) return done;
+      for (; shape != out_.shapes.end(); ++shape) {
+        const auto& name = shape->prepared.spec->shape.name;
+        shape->voided = Refusal{
+            RefusalCode::interrupted, "interrupted before shape \"" + name + "\" was measured",
+            spec_.name, "tune it alone with --shape " + name + ", and merge the profiles",
+            "the profile's row of " + name};
+      }
+      break;
+    }
     return {};
   }
 
@@ -316,6 +337,15 @@ const Refusal* TuneOutcome::first_void() const {
   for (const auto& shape : shapes)
     if (shape.voided) return &*shape.voided;
   return nullptr;
+}
+
+bool TuneOutcome::interrupted() const {
+  const auto is = [](const std::optional<Refusal>& r) {
+    return r && r->code == RefusalCode::interrupted;
+  };
+  return std::ranges::any_of(shapes, [&](auto& s) {
+    return is(s.voided) || (!s.voided && s.confirmed && is(s.confirmed->not_compared));
+  });
 }
 
 fs::path profiles_of(const evidence::DataRoot& root) { return root.path() / "profiles"; }

@@ -1,7 +1,8 @@
 // A tune from its specification to a profile. In: shapes, backends, an objective, a board; out: one
 // row a shape, resting on sealed runs, and the record of everything that was tried. Invariant: a
 // shape in which a candidate ran and was not measured has no row, and the others go on; where no
-// shape is left nothing is written; a killed tune leaves sealed runs and nothing half-written.
+// shape is left nothing is written; an interrupted tune writes the shapes that were finished, a
+// killed one leaves sealed runs and nothing half-written.
 #pragma once
 
 #include "tune/finalists.hpp"
@@ -31,6 +32,8 @@ struct TuneOutcome {
   std::filesystem::path record_file, profile_file;
   Profile profile;
   [[nodiscard]] const Refusal* first_void() const;
+  /// The user had enough: a shape, or the comparison of one with the fastest, was not measured.
+  [[nodiscard]] bool interrupted() const;
 };
 
 /// Refuses what is wrong with the specification, the board or its meter before anything is

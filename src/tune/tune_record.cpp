@@ -159,6 +159,7 @@ Json choice_json(const Confirmed& c) {
            {"latency_choice_differs", c.choice != c.fastest},
            {"against_latency_choice", c.against_fastest ? Json(*c.against_fastest) : Json()},
            {"runs", runs}};
+  if (c.not_compared) out["not_compared"] = refusal_json(*c.not_compared);
   if (!c.weighed) return out;
   out["host"] = {{"candidate", c.weighed->candidate},
                  {"measured_s", c.weighed->cost.measured.value()},

@@ -123,7 +123,7 @@ TEST(Hold, a_board_that_does_not_come_back_is_refused_as_not_stable) {
   const auto raw = sim.run(confirmation_plan());
   ASSERT_FALSE(raw);
   EXPECT_EQ(raw.error().code, RefusalCode::not_stable);
-  EXPECT_NE(raw.error().what.find("has not come back while the job waited 300 s"),
+  EXPECT_NE(raw.error().what.find("has not come back while the job waited 180 s"),
             std::string::npos)
       << raw.error().what;
 }

@@ -1,7 +1,8 @@
 """y = 2 x, row by row: a case whose configurations cost what they say, for tests of tuning.
 
 `passes` reads as many rows of x for each row, `block` is the tile, `wrong` adds one to the first element, `refuse` is a
-case's own no. One launch with passes = 1 costs least.
+case's own no, `adds` are additions for each element that are declared and not made (the simulated GPU goes by what is declared).
+One launch with passes = 1 costs least.
 """
 
 import numpy as np
@@ -27,7 +28,7 @@ def scaled_rows_kernel(x_ptr, y_ptr, m, n, PASSES: tl.constexpr, BLOCK: tl.const
 
 
 def case(m: int = 64, n: int = 4096, passes: int = 1, block: int = 4096, wrong: bool = False, refuse: bool = False,
-         num_warps: int = 4) -> Case:
+         adds: int = 1, num_warps: int = 4) -> Case:
     if refuse:
         raise CaseError("refuse: this configuration does not exist")
     if block < n:
@@ -43,5 +44,5 @@ def case(m: int = 64, n: int = 4096, passes: int = 1, block: int = 4096, wrong: 
         options={"num_warps": num_warps},
         tolerance=Tolerance(atol=1e-6, rtol=1e-6),
         reference=lambda inputs: {"y_ptr": 2 * inputs["x_ptr"]},
-        work=Work(bytes_read=4 * m * n * passes, bytes_written=4 * m * n, operations={"fp32_add": m * n}),
+        work=Work(bytes_read=4 * m * n * passes, bytes_written=4 * m * n, operations={"fp32_add": m * n * adds}),
     )

@@ -1,0 +1,57 @@
+"""hebe tune that its user interrupts: what was finished is written, verifies, and says what was not."""
+
+import json
+import signal
+
+from test_tune import TWO, profiles, spec_of, write
+
+def backend(name, passes, adds):
+    return {"name": name, "case": "scaled_rows.py:case", "space": {"passes": passes, "adds": [adds], "block": [256], "num_warps": [4]}}
+
+
+def interrupted_at(hebe, line, **more):
+    """Sends SIGINT as soon as a line of stderr has `line` in it; the exit code, what was printed, stderr."""
+    process = hebe.start("--device", "sim", "--json", "tune", write(hebe.tmp / "spec", spec_of(**more)))
+    seen = []
+    for text in process.stderr:
+        seen.append(text)
+        if line in text:
+            process.send_signal(signal.SIGINT)
+            break
+    out, err = process.communicate(timeout=120)
+    return process.returncode, json.loads(out) if out.strip() else None, "".join(seen) + err
+
+
+def test_the_shapes_that_were_finished_are_kept(hebe):
+    code, out, err = interrupted_at(hebe, "hebe: tall: every candidate", shapes=TWO, pairs=200, search="exhaustive",
+                                    search_longest_window_s=0.5)
+    assert code == 130, err
+    wide, tall = out["tune"]["shapes"]
+    assert wide["voided"] is None and tall["voided"]["code"] == "interrupted" and "--shape tall" in err
+    assert all(c["cost"] is None for c in tall["candidates"])
+    (file,) = profiles(hebe)
+    assert [r["shape"] for r in json.loads(file.read_text())["rows"]] == ["m<=4096,n=256"]
+    assert hebe("tune", "--verify", "").returncode == 0 and hebe("profile", "verify", file).returncode == 0
+
+
+def test_before_any_shape_is_finished_nothing_is_written(hebe):
+    code, out, err = interrupted_at(hebe, "hebe: wide: every candidate", shapes=TWO, pairs=200, search="exhaustive",
+                                    search_longest_window_s=0.5)
+    assert code == 130 and "interrupted" in err
+    assert not profiles(hebe) and not list((hebe.root / "tunes").glob("*"))
+
+
+def test_energy_against_latency_may_be_missing_and_the_choice_stands(hebe):
+    """Two passes and many additions: less energy than three passes and few, and more time."""
+    code, out, err = interrupted_at(
+        hebe, 'against triton.scaled_rows {"adds":1,', backends=[backend("many", [2, 3], 224), backend("few", [3], 1)],
+        baseline={"backend": "many", "configuration": {"passes": 3, "adds": 224, "block": 256, "num_warps": 4}}, pairs=200,
+        search="exhaustive", search_longest_window_s=2)
+    assert code == 130, err
+    finalists = out["tune"]["shapes"][0]["finalists"]
+    assert finalists["latency_choice_differs"] and finalists["against_latency_choice"] is None and len(finalists["runs"]) == 1
+    assert finalists["not_compared"]["code"] == "interrupted"
+    (file,) = profiles(hebe)
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["verdict"] == "lower"
+    assert hebe("tune", "--verify", "").returncode == 0
