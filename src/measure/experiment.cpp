@@ -231,7 +231,7 @@ private:
     if (w.size() < 2) return {};
     const auto &first = w[w.size() - 2].reading, &second = w.back().reading;
     if (!must_hold(first, second, raw_.reference, plan_.tier)) return {};
-    const auto away = fmt::format("the board stands {:+.1f} C from where it had settled",
+    const auto away = fmt::format("the temperature stands {:+.1f} C from where it had settled",
                                   *above_reference(first, second, raw_.reference));
     report("pairs", Seconds(0), away + ": no pair is measured until it is back");
     Hold hold{std::ssize(w), {}};

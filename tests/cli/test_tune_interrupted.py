@@ -4,9 +4,12 @@ import json
 import signal
 
 from test_tune import TWO, profiles, spec_of, write
+from test_tune_verify import Copy
+
 
 def backend(name, passes, adds):
-    return {"name": name, "case": "scaled_rows.py:case", "space": {"passes": passes, "adds": [adds], "block": [256], "num_warps": [4]}}
+    space = {"passes": passes, "adds": [adds], "block": [256], "num_warps": [4]}
+    return {"name": name, "kind": "triton", "case": "scaled_rows.py:case", "space": space}
 
 
 def interrupted_at(hebe, line, **more):
@@ -41,11 +44,11 @@ def test_before_any_shape_is_finished_nothing_is_written(hebe):
     assert not profiles(hebe) and not list((hebe.root / "tunes").glob("*"))
 
 
-def test_energy_against_latency_may_be_missing_and_the_choice_stands(hebe):
+def test_energy_against_latency_may_be_missing_and_the_choice_stands(hebe, tmp_path):
     """Two passes and many additions: less energy than three passes and few, and more time."""
     code, out, err = interrupted_at(
-        hebe, 'against triton.scaled_rows {"adds":1,', backends=[backend("many", [2, 3], 224), backend("few", [3], 1)],
-        baseline={"backend": "many", "configuration": {"passes": 3, "adds": 224, "block": 256, "num_warps": 4}}, pairs=200,
+        hebe, 'against triton.scaled_rows {"adds":0,', backends=[backend("many", [2, 3], 256), backend("few", [3], 0)],
+        baseline={"backend": "many", "configuration": {"passes": 3, "adds": 256, "block": 256, "num_warps": 4}}, pairs=200,
         search="exhaustive", search_longest_window_s=2)
     assert code == 130, err
     finalists = out["tune"]["shapes"][0]["finalists"]
@@ -55,3 +58,12 @@ def test_energy_against_latency_may_be_missing_and_the_choice_stands(hebe):
     (row,) = json.loads(file.read_text())["rows"]
     assert row["verdict"] == "lower"
     assert hebe("tune", "--verify", "").returncode == 0
+    mine = Copy((hebe, out), tmp_path / "mine")
+    record = mine.record()
+    record["shapes"][0]["finalists"]["not_compared"]["code"] = "meter_frozen"
+    mine.store(record)
+    code, told = mine.verify(mine.id)
+    assert code == 5, told  # a meter that fails is no reason to leave a comparison out
+    del record["shapes"][0]["finalists"]["not_compared"]
+    mine.store(record)
+    mine.told("finalists.runs[1]", "recorded 1 pairs; the choice needs")

@@ -205,6 +205,8 @@ CANDIDATE = (*SHAPE, "candidates", 1)
     ((*SHAPE, "finalists", "latency_choice"), lambda v: 0, ("wide/finalists/latency_choice",)),
     ((*SHAPE, "finalists", "why"), lambda v: v + "!", ("wide/finalists/why",)),
     ((*SHAPE, "finalists", "runs"), lambda v: [*v, v[0]], ("finalists.runs", "the choice needs")),
+    ((*SHAPE, "finalists"), lambda v: {**v, "not_compared": {"code": "not_stable", "what": "x", "where": "", "next": ""}},
+     ("finalists/not_compared",)),
     # The kernels, and what else a run must be.
     ((*SHAPE, "candidates", 0, "artifact_sha256"), lambda v: "0" * 64, ("arm A's artifact", "0" * 64)),
     (("board", "name"), lambda v: "Another Board", ("device.name", "Another Board")),
