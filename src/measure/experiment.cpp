@@ -81,7 +81,7 @@ private:
       HEBE_CHECK(supervision_.may_continue());
       const auto block_begin = ns(device_.clock().now());
       HEBE_TRY(const auto stretch, replay_for(arm, kBlock));
-      HEBE_TRY(const auto boundary, read_between_pairs());
+      HEBE_TRY(const auto boundary, read_between_pairs(ns(stretch.last.at)));
       const auto now = device_.clock().now();
       const auto a = static_cast<std::size_t>(arm);
       arms_.replay_time[a] = (stretch.device + stretch.idle) / static_cast<double>(stretch.replays);
@@ -107,10 +107,12 @@ private:
     return {};
   }
 
-  Result<meter::Boundary> read_between_pairs() {
+  Result<meter::Boundary> read_between_pairs(std::int64_t at_ns) {
     HEBE_TRY(auto boundary, meter_.read_boundary());
     sampler_.drain_now();
     if (auto failure = sampler_.failure()) return std::unexpected(*failure);
+    last_read_ = boundary;
+    last_read_ns_ = at_ns;
     return boundary;
   }
 
@@ -204,10 +206,10 @@ private:
       const auto turn = turns_[t];
       const auto order = plan_.order[static_cast<std::size_t>(turn.pair)];
       const int first = arm_at(order, 0), second = arm_at(order, 1);
+      HEBE_CHECK(hold_until_back(first)); // it may find that a pair has to be measured again
       const int after = t + 1 < turns_.size()
                             ? arm_at(plan_.order[static_cast<std::size_t>(turns_[t + 1].pair)], 0)
                             : second;
-      HEBE_CHECK(hold_until_back(first));
       HEBE_CHECK(one_window(turn, 0, first, second));
       HEBE_CHECK(one_window(turn, 1, second, after));
       report("pairs", Seconds(0));
@@ -225,33 +227,30 @@ private:
     return {};
   }
 
-  // A pair begun on a board that has left its temperature would fail, and so would its repetitions.
+  // Pairs begun on a board that has left its temperature would fail one after the other.
   Status hold_until_back(int next_arm) {
     const auto& w = raw_.windows;
-    if (w.size() < 2) return {};
+    if (w.size() < 2 || held_ >= plan_.tier.max_hold.value_or(Seconds(0))) return {};
     const auto &first = w[w.size() - 2].reading, &second = w.back().reading;
     if (!must_hold(first, second, raw_.reference, plan_.tier)) return {};
-    const auto away = fmt::format("the temperature stands {:+.1f} C from where it had settled",
-                                  *above_reference(first, second, raw_.reference));
-    report("pairs", Seconds(0), away + ": no pair is measured until it is back");
+    report("pairs", Seconds(0),
+           fmt::format("the temperature stands {:+.1f} C from where it had settled: no pair is "
+                       "measured until it is back, or {:.0f} s have passed",
+                       *above_reference(first, second, raw_.reference),
+                       (*plan_.tier.max_hold - held_).value()));
     Hold hold{std::ssize(w), {}};
-    const auto begin = device_.clock().now();
-    // The other arm first, so that the next pair's begins as after a block of the other.
-    for (int arm = 1 - next_arm; !has_come_back(hold.blocks, raw_.reference, plan_.tier);
-         arm = 1 - arm) {
+    const auto begin_ns = second.end_ns;
+    for (int arm = next_arm;; arm = 1 - arm) {
       HEBE_CHECK(supervision_.may_continue());
-      if (held_ + to_seconds(device_.clock().now() - begin) > *plan_.tier.max_hold)
-        return refuse(RefusalCode::not_stable,
-                      fmt::format("{}, and has not come back while the job waited {:.0f} s ({})",
-                                  away, plan_.tier.max_hold->value(), plan_.tier.name),
-                      "let the machine's cooling settle: other boards of it may warm this one",
-                      meter_.board().uuid);
       const auto block_begin = ns(device_.clock().now());
       HEBE_TRY(const auto stretch, replay_for(arm, kBlock));
-      HEBE_TRY(const auto boundary, read_between_pairs());
+      HEBE_TRY(const auto boundary, read_between_pairs(ns(stretch.last.at)));
       hold.blocks.push_back(block_of(arm, stretch, block_begin, boundary));
+      HEBE_CHECK(board_still_fit());
+      HEBE_CHECK(judge_finished()); // its samples have arrived by now
+      if (hold_ends(hold.blocks, next_arm, held_, begin_ns, raw_.reference, plan_.tier)) break;
     }
-    held_ += to_seconds(device_.clock().now() - begin);
+    held_ += hold_length(hold.blocks, begin_ns);
     raw_.holds.push_back(std::move(hold));
     return {};
   }
@@ -270,16 +269,20 @@ private:
     r.launches_per_replay = arms_.launches_per_replay[a];
     r.replays = replays_[a];
     const auto phase = raw_.behaviour.counter_period * start_phase(plan_, r.index);
-    HEBE_TRY(const auto before, replay_for(arm, pre_roll_ + phase));
+    HEBE_TRY(auto before, replay_for(arm, pre_roll_ + phase));
+    r.begin_ns = ns(before.last.at);
+    HEBE_TRY(r.begin, meter_.read_boundary());
+    const double capped = capped_share(last_read_, r.begin, Nanos(r.begin_ns - last_read_ns_));
+    count_idle(before, arms_.replay_time[a], slower_by_clock(plan_.tier, capped));
     r.pre_roll = before.device;
     r.idle_before = before.idle;
     r.pre_roll_replays = before.times;
-    r.begin_ns = ns(before.last.at);
-    HEBE_TRY(r.begin, meter_.read_boundary());
 
     HEBE_TRY(const auto timed, stream_->time_replays(arm, next_arm, r.replays));
     r.end_ns = ns(timed.last.at);
     HEBE_TRY(r.end, meter_.read_boundary());
+    last_read_ = r.end;
+    last_read_ns_ = r.end_ns;
     r.elapsed = timed.elapsed;
     r.replay_cv = timed.cv;
     raw_.windows.push_back(std::move(w));
@@ -373,7 +376,9 @@ private:
   std::vector<Turn> turns_;
   BoardWatch watch_{meter_};
   std::size_t judged_ = 0;
-  Seconds held_{0}; ///< between pairs, in all
+  Seconds held_{0};           ///< between pairs, in all
+  meter::Boundary last_read_; ///< before the window at hand, and when
+  std::int64_t last_read_ns_ = 0;
 };
 
 } // namespace

@@ -17,18 +17,6 @@ std::optional<double> difference(const Result<std::int64_t>& from, const Result<
   return static_cast<double>(*to - *from);
 }
 
-// Of the window, for which the board's power control held the clock down: a fact about the kernel,
-// as the power cap itself is.
-double capped_share(const WindowReading& w) {
-  constexpr std::int64_t kPowerCap = 0x04; // of the instant's reasons, which old drivers have alone
-  const auto held = difference(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns);
-  if (held && w.end_ns > w.begin_ns)
-    return std::clamp(*held / static_cast<double>(w.end_ns - w.begin_ns), 0.0, 1.0);
-  const bool at_both_edges = w.begin.event_reasons && w.end.event_reasons &&
-                             (*w.begin.event_reasons & *w.end.event_reasons & kPowerCap) != 0;
-  return at_both_edges ? 1 : 0;
-}
-
 // A limit that is wider where the power limit held the clock down, by how long it did.
 double widened(double limit, const std::optional<double>& capped, double share) {
   return limit + share * (capped.value_or(limit) - limit);
@@ -52,6 +40,20 @@ constexpr double kNsToS = 1e-9;
 constexpr double kTimedAgreement = 0.01;
 
 } // namespace
+
+double capped_share(const meter::Boundary& from, const meter::Boundary& to, Nanos between) {
+  constexpr std::int64_t kPowerCap = 0x04; // of the instant's reasons, which old drivers have alone
+  const auto held = difference(from.throttle.power_cap_ns, to.throttle.power_cap_ns);
+  if (held && between > Nanos(0))
+    return std::clamp(*held / static_cast<double>(between.count()), 0.0, 1.0);
+  const bool at_both = from.event_reasons && to.event_reasons &&
+                       (*from.event_reasons & *to.event_reasons & kPowerCap) != 0;
+  return at_both ? 1 : 0;
+}
+
+double slower_by_clock(const Tier& tier, double capped_share) {
+  return capped_share * tier.max_capped_clock_change.value_or(0);
+}
 
 Seconds pre_roll_for(const MeterBehaviour& behaviour) {
   if (behaviour.response.record) return behaviour.response.record->pre_roll;
@@ -135,7 +137,7 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   if (w.begin.sm_clock_mhz && w.end.sm_clock_mhz && *w.begin.sm_clock_mhz > 0)
     clock_change = std::abs(
         static_cast<double>(*w.end.sm_clock_mhz) / static_cast<double>(*w.begin.sm_clock_mhz) - 1);
-  const double share = capped_share(w);
+  const double share = capped_share(w.begin, w.end, Nanos(w.end_ns - w.begin_ns));
   g.at_most("sm_clock_change_ratio", throttled, clock_change,
             widened(tier.max_clock_change, tier.max_capped_clock_change, share), tier.is_evidence);
   std::optional<double> drift;

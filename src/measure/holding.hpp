@@ -31,8 +31,16 @@ struct Hold {
 [[nodiscard]] bool has_come_back(std::span<const WarmUpBlock> blocks, const Reference& reference,
                                  const Tier& tier);
 
-/// What contradicts that each hold, and no other, was where it had to be, between the windows
-/// around it and until the board was back; empty: nothing.
+/// From the last window's end to the last block's.
+[[nodiscard]] Seconds hold_length(std::span<const WarmUpBlock> blocks, std::int64_t begin_ns);
+
+/// After a block of the other arm than the next window's: the board is back; or, with what the job
+/// has waited before (`held`), the tier's max_hold has passed. Then the gates have the word.
+[[nodiscard]] bool hold_ends(std::span<const WarmUpBlock> blocks, int next_arm, Seconds held,
+                             std::int64_t begin_ns, const Reference& reference, const Tier& tier);
+
+/// What contradicts that each hold, and no other, was where it had to be, of alternating arms,
+/// between the windows around it, and until it had to end and no longer; empty: nothing.
 [[nodiscard]] std::string hold_fault(std::span<const Hold> holds, std::span<const Window> windows,
                                      const Reference& reference, const Tier& tier);
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -15,19 +14,26 @@ namespace {
 constexpr int kMostStarved = 12; // replays in a row: a pause of the host empties the queue once
 } // namespace
 
-std::vector<double> excess_of(std::span<const double> times, double typical, bool always_fed) {
-  constexpr std::size_t kNear = 5; // replays that one is held against, itself among them
-  std::vector<double> out;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    double usual = typical;
-    if (always_fed && times.size() >= kNear) {
-      const auto first = std::min(i < kNear / 2 ? 0 : i - kNear / 2, times.size() - kNear);
-      const auto near = times.subspan(first, kNear);
-      usual = std::max(typical, median_of({near.begin(), near.end()}));
+void count_idle(Stretch& s, Seconds typical, double slower) {
+  constexpr std::size_t kNear = 5; // replays: for a median, and around one, itself among them
+  const std::span all(s.times), last = all.subspan(s.from);
+  const bool enough = all.size() >= kNear;
+  const double usual =
+      s.fed && last.size() >= kNear ? std::max(typical.value(), median_of(last)) : typical.value();
+  const double most = s.ran_dry || !enough ? 0 : typical.value() * (1 + slower);
+  double idle = 0, busy = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    double own = usual;
+    if (most > usual) {
+      const auto first = std::min(i < kNear / 2 ? 0 : i - kNear / 2, all.size() - kNear);
+      own = std::max(usual, std::min(most, median_of(all.subspan(first, kNear))));
     }
-    out.push_back(std::max(0.0, times[i] - usual));
+    const double excess = std::max(0.0, all[i] - own);
+    idle += excess;
+    if (i >= s.from) busy += all[i] - excess;
   }
-  return out;
+  s.idle = Seconds(idle);
+  s.device = Seconds(busy);
 }
 
 Result<ReplayStream> ReplayStream::make(gpu::Device& device, std::array<gpu::Graph*, 2> graphs) {
@@ -99,15 +105,19 @@ Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typica
                                          Seconds max_idle) {
   constexpr int kMostRestarts = 3; // a board that has slowed down is for the gates to judge
   Stretch s;
-  std::size_t from = 0; // of the last restart
   for (int restarts = 0; s.replays == 0 || s.device < length;) {
     while (!full()) {
       HEBE_TRY(const bool dry, has_run_dry());
-      s.waited = s.waited || dry;
+      s.ran_dry = s.ran_dry || dry;
       HEBE_CHECK(enqueue(arm));
     }
     HEBE_TRY(const bool starved, look_for_starvation());
-    s.waited = s.waited || starved;
+    s.ran_dry = s.ran_dry || starved;
+    // All but the newest done: it came late, or its driver's queue holds little (running_dry).
+    if (s.fed) {
+      HEBE_TRY(const bool newest_left, device_->reached(*queue_[queue_.size() - 2].done));
+      s.fed = !newest_left;
+    }
     HEBE_TRY(s.last, complete());
     if (s.last.arm != arm) continue;
     const auto idle = s.last.since_previous - typical;
@@ -116,14 +126,10 @@ Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typica
     s.times.push_back(s.last.since_previous.value());
     if (idle > max_idle && restarts++ < kMostRestarts) {
       s.device = Seconds(0);
-      from = s.times.size();
+      s.from = s.times.size();
     }
   }
-  const auto excess = excess_of(s.times, typical.value(), !s.waited);
-  double busy = 0;
-  for (std::size_t i = from; i < s.times.size(); ++i) busy += s.times[i] - excess[i];
-  s.idle = Seconds(std::accumulate(excess.begin(), excess.end(), 0.0));
-  s.device = Seconds(busy);
+  count_idle(s, typical, 0);
   return s;
 }
 

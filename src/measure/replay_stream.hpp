@@ -26,17 +26,18 @@ struct Stretch {
   Seconds device{0}, idle{0};
   std::int64_t replays = 0;
   std::vector<double> times; ///< of all replays, s, those before a restart too
-  bool waited = false;       ///< a look found the GPU with nothing to do
+  std::size_t from = 0;      ///< of the last restart
+  bool fed = true;           ///< at every look more than the newest replay was left to do
+  bool ran_dry = false;      ///< a look found the GPU with nothing to do
   Completion last;
 };
 
-/// What each of a stretch's replays (times in s) took beyond its usual time, s, 0 or more. Usual is
-/// `typical`; for a GPU that always had work queued the median of the five around it, if that is
-/// longer: a clock that falls or has yet to rise, as at the power limit after another arm, changes
-/// replays one like the next, whereas a pause falls into one. (An H200 that ran a 256 x 4096 x 4096
-/// product after another, 5 % slower than in its warm-up, was refused for 12 to 16 ms of it.)
-[[nodiscard]] std::vector<double> excess_of(std::span<const double> times, double typical,
-                                            bool always_fed);
+/// Idle and device time of a stretch. Usual is `typical`; for a GPU that was fed at every look, the
+/// stretch's own median, if that is longer. `slower`: by what share of it a clock that the power
+/// limit holds down can have made single replays longer: as long as the GPU was not found dry, up
+/// to there the median of the five around a replay is usual for it. After an arm that the board
+/// holds at another clock replays are slow one like the next, whereas a pause falls into one.
+void count_idle(Stretch& stretch, Seconds typical, double slower);
 
 /// A fixed number of replays, each timed by the device.
 struct TimedReplays {
@@ -60,7 +61,7 @@ public:
   [[nodiscard]] Result<Completion> complete();
   /// Replays `arm` until `length` of its own device time has passed; what is still queued of
   /// another arm completes first. After an idleness of more than `max_idle` the stretch begins
-  /// anew. Idle is the sum of excess_of().
+  /// anew. Idle is as count_idle() says, with no power limit.
   [[nodiscard]] Result<Stretch> replay_for(int arm, Seconds length, Seconds typical,
                                            Seconds max_idle);
   /// Every replay in flight is of `arm` and belongs to them; `next_arm` is queued behind.

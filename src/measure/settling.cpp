@@ -97,6 +97,21 @@ std::string temperature_over_minutes(std::span<const WarmUpBlock> blocks, const 
                      tier.steady_change->value());
 }
 
+// Arms that draw alike warm the board alike: what then moves is the board.
+bool draw_unlike(std::span<const WarmUpBlock> blocks, Seconds span) {
+  constexpr double kUnlike = 0.05;
+  const auto from = blocks.back().end_ns - to_nanos(span).count();
+  std::array<double, 2> sum{}, known{};
+  for (const auto& b : blocks) {
+    if (b.end_ns < from || !b.power) continue;
+    sum[static_cast<std::size_t>(b.arm)] += b.power->value();
+    known[static_cast<std::size_t>(b.arm)] += 1;
+  }
+  if (known[0] == 0 || known[1] == 0) return false;
+  const double a = sum[0] / known[0], b = sum[1] / known[1];
+  return std::abs(a - b) > kUnlike * std::min(a, b);
+}
+
 std::string temperature_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   const auto t = temperatures(blocks, tier.settle_span);
   // An unknown temperature is stable only where drift is not judged.
@@ -126,7 +141,7 @@ std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   if (blocks.empty()) return "nothing ran";
   if (auto moves = power_that_moves(blocks, tier); !moves.empty()) return moves;
   auto both = temperature_that_moves(blocks, tier);
-  if (!tier.settle_by_arm) return both;
+  if (!tier.settle_by_arm || !draw_unlike(blocks, tier.settle_span)) return both;
   for (const int arm : {0, 1}) {
     const auto own = of_arm(blocks, arm);
     const auto moves = temperature_that_moves(own, tier);

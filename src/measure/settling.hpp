@@ -25,7 +25,7 @@ struct WarmUpBlock {
 /// at the end of the warm-up; where the tier judges drift over minutes, the temperature stood still
 /// for still_span, or stayed for steady_span within settle_temperature or, without a trend, within
 /// steady_temperature: of both arms together or, with settle_by_arm,
-/// of each.
+/// of each where their powers differ by more than 5 %.
 [[nodiscard]] std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier);
 
 [[nodiscard]] inline bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier) {

@@ -32,9 +32,8 @@ struct Tier {
   bool settle_by_arm = false;
   std::optional<Celsius> max_job_drift, max_pair_drift; ///< none: report only
   /// All in all a job waits no longer for a board that has left the temperature at which it
-  /// settled, and does not spend attempts on it: the cooling of a host of several boards took an
-  /// H200 from 52 to 55 C and back within three minutes (evidence/h200-studies-repeated). None:
-  /// never, as plans from before.
+  /// settled, rather than spend attempts on it: an H200 went from 52 to 55 and to 51 C within three
+  /// minutes of pairs (evidence/h200-studies-repeated). None: never, as plans from before.
   std::optional<Seconds> max_hold{};
   /// Drift is what goes beyond the arms' own difference: different arms leave a board unequally
   /// warm, an H200 by up to 1.2 C where they were 78 W apart (evidence/h200-studies-points, three

@@ -20,9 +20,10 @@ struct WindowReading {
   Seconds elapsed{0};                    ///< between those events, by the device
   std::uint32_t launches_per_replay = 0;
   std::int64_t replays = 0;
-  double replay_cv = 0;   ///< of the replays' own times
-  Seconds pre_roll{0};    ///< device time of the same arm before begin
-  Seconds idle_before{0}; ///< GPU idleness from the previous window's end to this one's begin
+  double replay_cv = 0; ///< of the replays' own times
+  Seconds pre_roll{0};  ///< device time of the same arm before begin
+  /// GPU idleness from the previous window's end, or a hold's, to this one's begin.
+  Seconds idle_before{0};
   std::vector<double> pre_roll_replays; ///< what each replay before it took, s; none: not kept
   meter::Boundary begin, end;
   [[nodiscard]] std::int64_t launches() const { return replays * launches_per_replay; }

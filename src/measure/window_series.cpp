@@ -239,13 +239,15 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
   // A random phase, so that no window starts in step with the meter.
   const double phase = Philox(seed_, static_cast<std::uint64_t>(r.index)).uniform();
   const auto pre_roll = std::max(pre_roll_for(behaviour_), kSamplesArrive);
-  HEBE_TRY(const auto before, stream.replay_for(0, pre_roll + behaviour_.counter_period * phase,
-                                                load.replay_time, tier_.max_idle));
+  HEBE_TRY(auto before, stream.replay_for(0, pre_roll + behaviour_.counter_period * phase,
+                                          load.replay_time, tier_.max_idle));
+  r.begin_ns = ns(before.last.at);
+  HEBE_TRY(r.begin, meter_.read_boundary());
+  const double capped = capped_share(r.begin, r.begin, Nanos(0)); // by the instant's reasons
+  count_idle(before, load.replay_time, slower_by_clock(tier_, capped));
   r.pre_roll = before.device;
   r.idle_before = before.idle;
   r.pre_roll_replays = before.times;
-  r.begin_ns = ns(before.last.at);
-  HEBE_TRY(r.begin, meter_.read_boundary());
   HEBE_TRY(const auto timed, stream.time_replays(0, 0, r.replays));
   r.end_ns = ns(timed.last.at);
   HEBE_TRY(r.end, meter_.read_boundary());

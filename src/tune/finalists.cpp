@@ -24,6 +24,13 @@ bool spares_the_choice(RefusalCode code) {
   return code == not_stable || code == throttled || code == gate_failed || code == interrupted;
 }
 
+// In a record that was written nothing says that nothing was.
+Refusal left_out(Refusal why) {
+  if (why.code == RefusalCode::interrupted)
+    why = {why.code, "interrupted before the pair was measured", {}, "tune the shape again", {}};
+  return why;
+}
+
 Decision by_edp(const measure::Analysis& a) {
   // The product's interval is no wider than the sum of the two.
   const double low = a.energy.shown().low + a.latency.shown().low;
@@ -93,7 +100,7 @@ Result<Confirmed> confirm(const SearchedShape& s, Objective objective, const Mea
     if (compared)
       out.against_fastest = *compared;
     else if (spares_the_choice(compared.error().code))
-      out.not_compared = std::move(compared).error();
+      out.not_compared = left_out(std::move(compared).error());
     else
       return std::unexpected(std::move(compared).error());
   }

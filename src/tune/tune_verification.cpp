@@ -139,10 +139,14 @@ private:
     auto& report = out_.report.part("choice of " + due.shape.name);
     if (measured) {
       auto confirmed = confirm_again(recorded, *again.searched, tune_, *measured);
-      if (confirmed)
+      if (confirmed) {
         again.confirmed = std::move(*confirmed);
-      else
+        if (const auto& why = again.confirmed->not_compared)
+          report.not_checked.push_back("why no run pairs the choice with the fastest: " +
+                                       why->what);
+      } else {
         report.problems.push_back(std::move(confirmed).error());
+      }
     } else {
       report.not_checked.push_back("the choice: one of its runs is not here, or does not verify");
     }

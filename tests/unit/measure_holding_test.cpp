@@ -114,18 +114,38 @@ TEST(Hold, a_board_that_wanders_and_comes_back_costs_time_and_no_attempt) {
   ASSERT_FALSE(raw->holds.empty());
   EXPECT_EQ(hold_fault(raw->holds, raw->windows, raw->reference, plan.tier), "");
   EXPECT_TRUE(std::ranges::any_of(told, [](auto& t) {
-    return t.find("C from where it had settled: no pair is measured") != std::string::npos;
+    return t.contains("C from where it had settled: no pair is measured");
   }));
 }
 
-TEST(Hold, a_board_that_does_not_come_back_is_refused_as_not_stable) {
+// Then the gates have the word, as if nobody had waited.
+TEST(Hold, a_board_that_does_not_come_back_is_waited_for_once) {
   test::SimGpu sim(1, test::faults_from({"ambient_rise@90"}));
-  const auto raw = sim.run(confirmation_plan());
+  std::vector<std::string> told;
+  const auto raw = sim.run(confirmation_plan(), test::supervised(&told));
   ASSERT_FALSE(raw);
   EXPECT_EQ(raw.error().code, RefusalCode::not_stable);
-  EXPECT_NE(raw.error().what.find("has not come back while the job waited 180 s"),
-            std::string::npos)
+  EXPECT_NE(raw.error().what.find("pair_mean_temperature_drift_c"), std::string::npos)
       << raw.error().what;
+  EXPECT_EQ(std::ranges::count_if(told, [](auto& t) { return t.contains("until it is back"); }), 1);
+}
+
+TEST(Hold, what_was_waited_in_vain_is_recorded_and_follows) {
+  auto plan = confirmation_plan();
+  plan.tier.max_hold = Seconds(5); // the board is away for a minute
+  int waited = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    test::SimGpu sim(seed, {}, shared_cooling(200 + 20 * static_cast<double>(seed)));
+    const auto raw = sim.run(plan);
+    if (!raw || raw->holds.empty()) continue;
+    ++waited;
+    EXPECT_EQ(hold_fault(raw->holds, raw->windows, raw->reference, plan.tier), "");
+    EXPECT_GE(hold_length(raw->holds.back().blocks,
+                          raw->windows[static_cast<std::size_t>(raw->holds.back().after_window) - 1]
+                              .reading.end_ns),
+              Seconds(5));
+  }
+  EXPECT_GT(waited, 0);
 }
 
 TEST(Hold, is_written_and_read) {
@@ -144,12 +164,11 @@ TEST(Hold, is_written_and_read) {
   EXPECT_TRUE(to_json(a).at("reference").at("temperature_c").is_number_integer());
 }
 
-struct Story { // two pairs, the first ends 3 C above
-  std::vector<Window> windows{ending(55, 0), ending(56, 6), ending(53, 40), ending(53, 46)};
-  std::vector<Hold> holds{{2, alternating(15, 53, 53, 20)}};
-  [[nodiscard]] std::string fault() const {
-    return hold_fault(holds, windows, kSettled, kConfirmation);
-  }
+struct Story { // two pairs, A first in both; the first ends 3 C above
+  std::vector<Window> windows{ending(55, 0), ending(56, 6), ending(53, 26), ending(53, 32)};
+  std::vector<Hold> holds{{2, alternating(12, 53, 53, 12)}};
+  Tier tier = kConfirmation;
+  [[nodiscard]] std::string fault() const { return hold_fault(holds, windows, kSettled, tier); }
 };
 
 TEST(HoldFault, each_contradiction_is_named) {
@@ -158,22 +177,48 @@ TEST(HoldFault, each_contradiction_is_named) {
       {[](Story& s) { s.holds.clear(); }, "before window 2 the run did not wait"},
       {[](Story& s) { s.windows[0] = ending(52), s.windows[1] = ending(53, 6); },
        "before window 2 the run waited, though the board was where it had settled"},
+      {[](Story& s) { s.tier.max_hold.reset(); }, "before window 2 the run waited"},
       {[](Story& s) { s.holds[0].after_window = 4; }, "before window 2 the run did not wait"},
       {[](Story& s) {
-         s.holds.push_back({4, alternating(15, 53, 53, 60)});
+         s.holds.push_back({4, alternating(12, 53, 53, 38)});
        },
        "a wait stands where no window follows"},
-      {[](Story& s) { s.holds[0].blocks = alternating(15, 55, 55, 20); },
-       "ended before the board was back"},
-      {[](Story& s) { s.holds[0].blocks.clear(); }, "ended before the board was back"},
-      {[](Story& s) { s.holds[0].blocks = alternating(15, 53, 53, 5); }, "are not in order"},
-      {[](Story& s) { s.holds[0].blocks = alternating(15, 53, 53, 30); }, "overlaps it"},
+      {[](Story& s) { s.holds[0].blocks = alternating(12, 55, 55, 12); }, "ended before it had to"},
+      {[](Story& s) { s.holds[0].blocks.clear(); }, "ended before it had to"},
+      {[](Story& s) { s.holds[0].blocks.pop_back(); }, "ended before it had to"},
+      {[](Story& s) { s.holds[0].blocks = alternating(14, 53, 53, 12); },
+       "went on when it had to end"},
+      {[](Story& s) { s.holds[0].blocks = alternating(12, 53, 53, 5); },
+       "blocks that do not follow each other"},
+      {[](Story& s) { s.holds[0].blocks = alternating(12, 53, 53, 21); },
+       "blocks that do not follow each other"},
+      {[](Story& s) { s.holds[0].blocks[3].arm = 0; }, "blocks that do not alternate"},
+      {[](Story& s) { s.windows[2].reading.arm = 1; }, "blocks that do not alternate"},
+      {[](Story& s) { s.holds[0].blocks = alternating(12, 53, 53, 15); },
+       "does not end where the window begins"},
+      {[](Story& s) { s.windows[2].reading.begin_ns += 10'000'000'000; },
+       "does not end where the window begins"},
   };
   for (const auto& [change, what] : table) {
     Story story;
     change(story);
     EXPECT_NE(story.fault().find(what), std::string::npos) << story.fault() << " not " << what;
   }
+}
+
+TEST(HoldFault, a_wait_in_vain_ends_with_the_tiers_time_and_is_the_last) {
+  Story story;
+  story.windows.push_back(ending(55, 80));
+  story.windows.push_back(ending(56, 86));
+  story.windows[2] = ending(55, 44);
+  story.windows[3] = ending(55, 50);
+  story.tier.max_hold = Seconds(30);
+  story.holds[0].blocks = alternating(30, 56, 56, 11); // from 11 to 41 s
+  EXPECT_EQ(story.fault(), "") << "and none before window 4, though the board is away";
+  story.holds[0].blocks = alternating(28, 56, 56, 11);
+  EXPECT_NE(story.fault().find("ended before it had to"), std::string::npos) << story.fault();
+  story.holds[0].blocks = alternating(32, 56, 56, 11);
+  EXPECT_NE(story.fault().find("went on when it had to end"), std::string::npos) << story.fault();
 }
 
 } // namespace

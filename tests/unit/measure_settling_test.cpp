@@ -89,7 +89,7 @@ TEST(HasSettled, a_temperature_may_flicker_by_two_degrees_without_a_trend) {
   EXPECT_EQ(settled_temperature(flicker, confirmation()), 56);
   EXPECT_FALSE(has_settled(flicker, without_flicker())) << "older plans are judged as before";
   const auto wide = what_moves(seconds_at({{20, 55}, {20, 58}, {21, 55}}), confirmation());
-  EXPECT_EQ(wide, "under arm A the temperature moved between 55 and 58 C in 60 s (limit 2 C)");
+  EXPECT_EQ(wide, "the temperature moved between 55 and 58 C in 60 s (limit 2 C)");
   const auto rising = what_moves(seconds_at({{25, 55}, {11, 56}, {25, 57}}), confirmation());
   EXPECT_NE(rising.find("from the first half of them to the second (limit 0.5 C)"),
             std::string::npos)
@@ -123,6 +123,23 @@ TEST(HasSettled, arms_of_unequal_power_settle_each_by_itself) {
   EXPECT_FALSE(has_settled(far_apart(59, 49), smoke));
 }
 
+// Of an A/A, say: what takes turns there is the board's own wandering.
+TEST(HasSettled, arms_of_like_power_settle_together) {
+  auto blocks = seconds_at({{10, 53}});
+  for (int i = 0; i < 70; ++i) {
+    auto block = blocks.back();
+    block.end_ns += 1'000'000'000;
+    block.arm = 1 - block.arm;
+    block.temperature_c = (block.arm == 0 ? 52 : 54) + (i / 4 % 2) * 2;
+    blocks.push_back(block);
+  }
+  EXPECT_EQ(what_moves(blocks, confirmation()),
+            "the temperature moved between 52 and 56 C in 60 s (limit 2 C)");
+  for (auto& b : blocks)
+    if (b.arm == 1) b.power = Watts(560);
+  EXPECT_EQ(what_moves(blocks, confirmation()), "");
+}
+
 TEST(HasSettled, an_arm_whose_own_temperature_moves_is_named) {
   for (const int arm : {0, 1}) {
     auto blocks = far_apart(59, 49);
@@ -150,7 +167,7 @@ TEST(HasSettled, what_moves_is_named_with_its_figure) {
             "arm B's power is known of 0 of the blocks of the last 20 s, 2 are needed");
   blocks = seconds_at({{70, 50}});
   for (auto& b : blocks) b.temperature_c.reset();
-  EXPECT_EQ(what_moves(blocks, confirmation()), "under arm A the temperature is not known");
+  EXPECT_EQ(what_moves(blocks, confirmation()), "the temperature is not known");
 }
 
 TEST(SettledTemperature, is_the_median_of_the_span_and_not_the_last_flicker) {
