@@ -93,7 +93,7 @@ SimBoard::SimBoard(VirtualClock& clock, BoardModel model, std::uint64_t seed,
   // Meters look a little into the past: the board was idle and cool before the run began.
   const double celsius = model_.ambient.value() + model_.kelvin_per_watt * model_.idle.value();
   const auto before = start_ - std::chrono::seconds(5);
-  segments_.push_back({before, start_, model_.idle.value(), celsius, 0, 0, false});
+  segments_.push_back({before, start_, model_.idle.value(), celsius, 0, 0, 1, 0});
 }
 
 std::optional<Fault> SimBoard::active(FaultKind kind, Instant at) const {
@@ -128,7 +128,8 @@ void SimBoard::append(Instant end, double watts, double stretch) const {
   const double decay = std::exp(-seconds / model_.thermal_time_constant.value());
   segments_.push_back({last.end, end, watts, settled + (last.celsius_end - settled) * decay,
                        last.joules_before + last.watts * last_seconds,
-                       last.capped_before + (last.capped() ? last_seconds : 0), stretch});
+                       last.capped_before + (last.capped() ? last_seconds : 0), stretch,
+                       behind(last, last.end)});
 }
 
 void SimBoard::idle_until(Instant t) const {
@@ -164,6 +165,11 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
     stretch = slowed / seconds;
     seconds = slowed;
     if (compute > memory) seconds *= 1 + capped_wander(begin); // memory has a clock of its own
+  }
+  if (stretch == 1 && compute > memory) {
+    const double recovery = model_.capped_clock_recovery.value(), whole = seconds * launches;
+    seconds *=
+        1 + behind(segments_.back(), begin) * recovery / whole * (1 - std::exp(-whole / recovery));
   }
   // The control holds the power, whatever the clock does meanwhile.
   const double watts = stretch > 1 ? limit : still + dynamic / seconds;
@@ -219,12 +225,18 @@ double SimBoard::capped_wander(Instant at) const {
   return model_.capped_clock_wander * (2 * Philox(seed_, move).uniform() - 1);
 }
 
+// How much longer than at the full clock a cycle takes at `at`, of a segment or at its end.
+double SimBoard::behind(const Segment& segment, Instant at) const {
+  if (segment.capped()) return segment.stretch * (1 + capped_wander(at)) - 1;
+  const double passed = to_seconds(at - segment.begin).value();
+  return segment.behind * std::exp(-passed / model_.capped_clock_recovery.value());
+}
+
 Hertz SimBoard::clock_rate(Instant at) const {
   idle_until(clock_.now());
   const auto* s = segment_at(at);
-  if (s == nullptr || !s->capped()) return model_.clock;
   constexpr double kStep = 15e6; // clocks of NVIDIA boards are multiples of it
-  const double hertz = model_.clock.value() / s->stretch / (1 + capped_wander(at));
+  const double hertz = model_.clock.value() / (1 + behind(s ? *s : segments_.back(), at));
   return Hertz(std::round(hertz / kStep) * kStep);
 }
 

@@ -42,6 +42,10 @@ struct BoardModel {
   /// At the power limit the board's control moves the SM clock about its mean, by up to this: as
   /// read from an H200 (docs/protocol.md). Arithmetic follows it.
   double capped_clock_wander = 0.03;
+  /// Where the limit lets go, the clock comes back with this time constant: of replays of 24 ms
+  /// after one at the limit an H200's first took 14 to 23 % longer, the second 7 to 11, the fifth
+  /// 1 to 2 (evidence/h200-tunes-prefill).
+  Seconds capped_clock_recovery{0.04};
 };
 
 /// The price of one launch.
@@ -139,12 +143,14 @@ private:
     Instant begin, end;
     double watts, celsius_end, joules_before, capped_before;
     double stretch; ///< of the work's time by the power cap; 1: none
+    double behind;  ///< at its begin, of the clock after a power cap: relative to a cycle's time
     [[nodiscard]] bool capped() const { return stretch > 1; }
   };
   void append(Instant end, double watts, double stretch) const;
   void idle_until(Instant t) const;
   [[nodiscard]] double static_watts(double celsius) const;
   [[nodiscard]] double capped_wander(Instant at) const; ///< of a cycle's time, relative
+  [[nodiscard]] double behind(const Segment& segment, Instant at) const;
   [[nodiscard]] const Segment* segment_at(Instant t) const;
   [[nodiscard]] double joules_until(Instant t) const;
 

@@ -93,7 +93,10 @@ private:
         meter_checked = true;
       }
       report("warm-up", raw_.warm_up.duration);
-      if (!meter_checked || raw_.warm_up.duration < plan_.warm_up) continue;
+      if (!meter_checked || raw_.warm_up.duration < plan_.warm_up) {
+        first_look_ = raw_.warm_up.blocks.size();
+        continue;
+      }
       raw_.warm_up.stable = has_settled(raw_.warm_up.blocks, plan_.tier);
       if (raw_.warm_up.stable) break;
       if (raw_.warm_up.duration < longest) continue;
@@ -167,9 +170,10 @@ private:
     const auto& blocks = raw_.warm_up.blocks;
     const auto& b = blocks.back();
     return refuse(RefusalCode::not_stable,
-                  fmt::format("after {:.0f} s of warm-up the board had not settled: {} (last: {} "
-                              "W, {} C; {})",
+                  fmt::format("after {:.0f} s of warm-up the board had not settled: {}; {} (last: "
+                              "{} W, {} C; {})",
                               raw_.warm_up.duration.value(), what_moves(blocks, plan_.tier),
+                              what_moved(blocks, first_look_, plan_.tier),
                               b.power ? fmt::format("{:.1f}", b.power->value()) : "unknown",
                               b.temperature_c ? std::to_string(*b.temperature_c) : "unknown",
                               plan_.tier.name),
@@ -272,8 +276,9 @@ private:
     HEBE_TRY(auto before, replay_for(arm, pre_roll_ + phase));
     r.begin_ns = ns(before.last.at);
     HEBE_TRY(r.begin, meter_.read_boundary());
-    const double capped = capped_share(last_read_, r.begin, Nanos(r.begin_ns - last_read_ns_));
-    count_idle(before, arms_.replay_time[a], slower_by_clock(plan_.tier, capped));
+    const Nanos since(r.begin_ns - last_read_ns_);
+    count_idle(before, arms_.replay_time[a],
+               slower_by_clock(plan_.tier, last_read_, r.begin, since));
     r.pre_roll = before.device;
     r.idle_before = before.idle;
     r.pre_roll_replays = before.times;
@@ -373,6 +378,7 @@ private:
   RawRun raw_;
   std::array<std::int64_t, 2> replays_{};
   Seconds pre_roll_ = kSamplesArrive;
+  std::size_t first_look_ = 0; ///< block of the warm-up after which it was asked whether it settled
   std::vector<Turn> turns_;
   BoardWatch watch_{meter_};
   std::size_t judged_ = 0;

@@ -41,18 +41,16 @@ constexpr double kTimedAgreement = 0.01;
 
 } // namespace
 
-double capped_share(const meter::Boundary& from, const meter::Boundary& to, Nanos between) {
+bool at_power_limit(const meter::Boundary& b) {
   constexpr std::int64_t kPowerCap = 0x04; // of the instant's reasons, which old drivers have alone
+  return b.event_reasons && (*b.event_reasons & kPowerCap) != 0;
+}
+
+double capped_share(const meter::Boundary& from, const meter::Boundary& to, Nanos between) {
   const auto held = difference(from.throttle.power_cap_ns, to.throttle.power_cap_ns);
   if (held && between > Nanos(0))
     return std::clamp(*held / static_cast<double>(between.count()), 0.0, 1.0);
-  const bool at_both = from.event_reasons && to.event_reasons &&
-                       (*from.event_reasons & *to.event_reasons & kPowerCap) != 0;
-  return at_both ? 1 : 0;
-}
-
-double slower_by_clock(const Tier& tier, double capped_share) {
-  return capped_share * tier.max_capped_clock_change.value_or(0);
+  return at_power_limit(from) && at_power_limit(to) ? 1 : 0;
 }
 
 Seconds pre_roll_for(const MeterBehaviour& behaviour) {

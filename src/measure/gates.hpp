@@ -16,15 +16,14 @@ struct Reference {
   std::optional<Watts> power_limit;
 };
 
+/// Whether the board's power control held the clock down at that instant, as NVML says.
+[[nodiscard]] bool at_power_limit(const meter::Boundary& boundary);
+
 /// Of the time between two readings, for which the board's power control held the clock down: a
 /// fact about the kernel, as the power cap itself is. By the instants' reasons where time is not
 /// counted.
 [[nodiscard]] double capped_share(const meter::Boundary& from, const meter::Boundary& to,
                                   Nanos between);
-
-/// By what share of its time the clock can then have made a replay longer: as far as the tier lets
-/// the clock itself move.
-[[nodiscard]] double slower_by_clock(const Tier& tier, double capped_share);
 
 /// Device time of an arm that must pass before its window begins: what the response record says, or
 /// five lags of the warm-up's step.

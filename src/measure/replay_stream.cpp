@@ -1,7 +1,5 @@
 #include "measure/replay_stream.hpp"
 
-#include "measure/summary.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,28 +11,6 @@ namespace hebe::measure {
 namespace {
 constexpr int kMostStarved = 12; // replays in a row: a pause of the host empties the queue once
 } // namespace
-
-void count_idle(Stretch& s, Seconds typical, double slower) {
-  constexpr std::size_t kNear = 5; // replays: for a median, and around one, itself among them
-  const std::span all(s.times), last = all.subspan(s.from);
-  const bool enough = all.size() >= kNear;
-  const double usual =
-      s.fed && last.size() >= kNear ? std::max(typical.value(), median_of(last)) : typical.value();
-  const double most = s.ran_dry || !enough ? 0 : typical.value() * (1 + slower);
-  double idle = 0, busy = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    double own = usual;
-    if (most > usual) {
-      const auto first = std::min(i < kNear / 2 ? 0 : i - kNear / 2, all.size() - kNear);
-      own = std::max(usual, std::min(most, median_of(all.subspan(first, kNear))));
-    }
-    const double excess = std::max(0.0, all[i] - own);
-    idle += excess;
-    if (i >= s.from) busy += all[i] - excess;
-  }
-  s.idle = Seconds(idle);
-  s.device = Seconds(busy);
-}
 
 Result<ReplayStream> ReplayStream::make(gpu::Device& device, std::array<gpu::Graph*, 2> graphs) {
   ReplayStream s(device);
@@ -129,7 +105,7 @@ Result<Stretch> ReplayStream::replay_for(int arm, Seconds length, Seconds typica
       s.from = s.times.size();
     }
   }
-  count_idle(s, typical, 0);
+  count_idle(s, typical, {});
   return s;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gpu/device.hpp"
+#include "measure/idleness.hpp"
 
 #include <array>
 #include <deque>
@@ -31,13 +32,6 @@ struct Stretch {
   bool ran_dry = false;      ///< a look found the GPU with nothing to do
   Completion last;
 };
-
-/// Idle and device time of a stretch. Usual is `typical`; for a GPU that was fed at every look, the
-/// stretch's own median, if that is longer. `slower`: by what share of it a clock that the power
-/// limit holds down can have made single replays longer: as long as the GPU was not found dry, up
-/// to there the median of the five around a replay is usual for it. After an arm that the board
-/// holds at another clock replays are slow one like the next, whereas a pause falls into one.
-void count_idle(Stretch& stretch, Seconds typical, double slower);
 
 /// A fixed number of replays, each timed by the device.
 struct TimedReplays {

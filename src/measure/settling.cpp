@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 namespace hebe::measure {
@@ -47,25 +48,40 @@ std::vector<WarmUpBlock> of_arm(std::span<const WarmUpBlock> blocks, int arm) {
   return out;
 }
 
-std::string power_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
-  const auto from = blocks.back().end_ns - to_nanos(tier.settle_span).count();
-  std::array<std::vector<double>, 2> power;
+std::vector<double> powers(std::span<const WarmUpBlock> blocks, int arm, Seconds span) {
+  std::vector<double> out;
+  const auto from = blocks.back().end_ns - to_nanos(span).count();
   for (const auto& b : blocks)
-    if (b.end_ns >= from && b.power)
-      power[static_cast<std::size_t>(b.arm)].push_back(b.power->value());
-  for (std::size_t arm = 0; arm < 2; ++arm) {
-    const auto& p = power[arm];
+    if (b.arm == arm && b.end_ns >= from && b.power) out.push_back(b.power->value());
+  return out;
+}
+
+// Over minutes, at the limit: flicker, and no drift.
+bool power_stays(std::span<const WarmUpBlock> blocks, int arm, const Tier& tier) {
+  if (!tier.steady_power || !tier.steady_power_change || !tier.steady_span) return false;
+  const auto p = powers(blocks, arm, *tier.steady_span);
+  constexpr std::size_t kEnough = 8; // blocks, for two means
+  if (!lasted(blocks, *tier.steady_span) || p.size() < kEnough) return false;
+  const double low = *std::ranges::min_element(p);
+  return range(p) <= *tier.steady_power * low &&
+         std::abs(change(p)) <= *tier.steady_power_change * low;
+}
+
+std::string power_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  for (const int arm : {0, 1}) {
+    const auto p = powers(blocks, arm, tier.settle_span);
     const char name = arm == 0 ? 'A' : 'B';
     if (p.size() < 2) // one block cannot show that it stands still
       return fmt::format(
           "arm {}'s power is known of {} of the blocks of the last {} s, 2 are needed", name,
           p.size(), tier.settle_span.value());
     const auto [low, high] = std::minmax_element(p.begin(), p.end());
-    if (const auto moved = *high / *low - 1; moved > tier.settle_power)
-      return fmt::format("arm {}'s power moved between {:.1f} and {:.1f} W, {:.2f} %, in {} s "
-                         "(limit {} %)",
-                         name, *low, *high, 100 * moved, tier.settle_span.value(),
-                         100 * tier.settle_power);
+    const auto moved = *high / *low - 1;
+    if (moved <= tier.settle_power || power_stays(blocks, arm, tier)) continue;
+    return fmt::format("arm {}'s power moved between {:.1f} and {:.1f} W, {:.2f} %, in {} s "
+                       "(limit {} %)",
+                       name, *low, *high, 100 * moved, tier.settle_span.value(),
+                       100 * tier.settle_power);
   }
   return {};
 }
@@ -150,6 +166,24 @@ std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
     return fmt::format("under arm {} {}", arm == 0 ? 'A' : 'B', moves);
   }
   return {};
+}
+
+std::string what_moved(std::span<const WarmUpBlock> blocks, std::size_t from, const Tier& tier) {
+  constexpr std::array<std::string_view, 5> kMovers{
+      "arm A's power", "arm B's power", "under arm A the temperature",
+      "under arm B the temperature", "the temperature"};
+  std::array<std::size_t, kMovers.size()> times{};
+  std::size_t looks = 0;
+  for (auto n = from + 1; n <= blocks.size(); ++n, ++looks) {
+    const auto moves = what_moves(blocks.first(n), tier);
+    for (std::size_t i = 0; i < kMovers.size(); ++i) times[i] += moves.starts_with(kMovers[i]);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < kMovers.size(); ++i)
+    if (times[i] > 0)
+      out += fmt::format("{}{}{} at {}", out.empty() ? "" : ", ", kMovers[i],
+                         out.empty() ? " moved" : "", times[i]);
+  return fmt::format("of {} looks {}", looks, out.empty() ? "nothing moved" : out);
 }
 
 std::optional<double> settled_temperature(std::span<const WarmUpBlock> blocks, const Tier& tier) {

@@ -22,7 +22,8 @@ struct WarmUpBlock {
 
 /// Empty once the board has settled; else what keeps it from it: "arm A's power moved by 0.9 %
 /// in 20 s (limit 0.6 %)". Power of each arm and temperature within the tier's ranges over its span
-/// at the end of the warm-up; where the tier judges drift over minutes, the temperature stood still
+/// at the end of the warm-up, or the power, without a trend, within steady_power for steady_span;
+/// where the tier judges drift over minutes, the temperature stood still
 /// for still_span, or stayed for steady_span within settle_temperature or, without a trend, within
 /// steady_temperature: of both arms together or, with settle_by_arm,
 /// of each where their powers differ by more than 5 %.
@@ -31,6 +32,12 @@ struct WarmUpBlock {
 [[nodiscard]] inline bool has_settled(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   return what_moves(blocks, tier).empty();
 }
+
+/// What moved how often, as the blocks came in from the one numbered `from` on: "of 210 looks
+/// arm B's power moved at 160, the temperature at 50". Whichever is named first counts. For a board
+/// that never settled: the last look alone does not say what to mend.
+[[nodiscard]] std::string what_moved(std::span<const WarmUpBlock> blocks, std::size_t from,
+                                     const Tier& tier);
 
 /// What the job's temperature drift is counted from, C. Where it may flicker, the median over
 /// steady_span, because a degree more or less of one reading is the sensor's (of two arms that

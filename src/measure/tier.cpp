@@ -33,6 +33,8 @@ Tier confirmation() {
   t.steady_span = Seconds(60);
   t.steady_temperature = Celsius(2); // as far as the job may drift
   t.steady_change = Celsius(0.5);
+  t.steady_power = 0.02;
+  t.steady_power_change = 0.002; // as much as leakage makes of 1 to 2 C
   t.max_job_drift = Celsius(2);
   t.max_pair_drift = Celsius(1);
   t.drift_beyond_arms = true;
@@ -92,6 +94,8 @@ Json to_json(const Tier& t) {
   if (t.steady_span) out["steady_span_s"] = t.steady_span->value();
   if (t.steady_temperature) out["steady_temperature_c"] = t.steady_temperature->value();
   if (t.steady_change) out["steady_change_c"] = t.steady_change->value();
+  if (t.steady_power) out["steady_power_ratio"] = *t.steady_power;
+  if (t.steady_power_change) out["steady_power_change_ratio"] = *t.steady_power_change;
   if (t.drift_beyond_arms) out["drift_beyond_arms"] = true;
   if (t.settle_by_arm) out["settle_by_arm"] = true;
   if (t.max_hold) out["max_hold_s"] = t.max_hold->value();
@@ -117,6 +121,9 @@ Result<Tier> tier_from(const Json& j) {
     if (j.contains("steady_temperature_c"))
       t.steady_temperature = Celsius(j.at("steady_temperature_c"));
     if (j.contains("steady_change_c")) t.steady_change = Celsius(j.at("steady_change_c"));
+    if (j.contains("steady_power_ratio")) t.steady_power = j.at("steady_power_ratio").get<double>();
+    if (j.contains("steady_power_change_ratio"))
+      t.steady_power_change = j.at("steady_power_change_ratio").get<double>();
     t.drift_beyond_arms = j.value("drift_beyond_arms", false);
     t.settle_by_arm = j.value("settle_by_arm", false);
     if (j.contains("max_hold_s")) t.max_hold = Seconds(j.at("max_hold_s"));

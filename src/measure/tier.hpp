@@ -26,6 +26,12 @@ struct Tier {
   /// steady_change: near its power limit an H200 went 57, 55, 57 C within a job while its power
   /// stood within 0.2 % (evidence/h200-studies-not-settled). None: plans from before.
   std::optional<Celsius> steady_temperature{}, steady_change{};
+  /// As much for the power of each arm: within the first for steady_span, its halves' means no
+  /// further apart than the second (relative). At its limit a board's power flickers: A/A blocks at
+  /// 698 W by up to 1.1 % in 60 s (evidence/h200-studies-not-settled) while their halves' means
+  /// stood within 0.03 %; a range over 20 s never settled for a product at 670 W
+  /// (evidence/h200-tunes-prefill: refusals.txt). None: plans from before.
+  std::optional<double> steady_power{}, steady_power_change{};
   /// Each arm's temperature is held against its own: alternating arms of 250 and 500 W took an
   /// H200 from 49 to 59 C and back, block after block, for as long as anybody waited. False: plans
   /// from before.

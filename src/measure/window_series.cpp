@@ -243,8 +243,8 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
                                           load.replay_time, tier_.max_idle));
   r.begin_ns = ns(before.last.at);
   HEBE_TRY(r.begin, meter_.read_boundary());
-  const double capped = capped_share(r.begin, r.begin, Nanos(0)); // by the instant's reasons
-  count_idle(before, load.replay_time, slower_by_clock(tier_, capped));
+  // By the instant alone: before the pre-roll the same load ran (as_it_runs).
+  count_idle(before, load.replay_time, slower_by_clock(tier_, r.begin, r.begin, Nanos(0)));
   r.pre_roll = before.device;
   r.idle_before = before.idle;
   r.pre_roll_replays = before.times;

@@ -141,7 +141,9 @@ Result<Boundary> SimMeter::read_boundary() {
                         ? Result<std::int64_t>(unsupported("nvmlDeviceGetTemperature"))
                         : static_cast<std::int64_t>(board_.temperature(b.before).value());
   const bool throttled = board_.active(FaultKind::thermal_throttle, b.before).has_value();
-  const double mhz = board_.clock_rate(b.before).value() * 1e-6;
+  // As a moment ago: at the end of a window the clock of its own work, though the next has begun.
+  constexpr Nanos kClockLag{1'000'000};
+  const double mhz = board_.clock_rate(b.before - kClockLag).value() * 1e-6;
   b.sm_clock_mhz = std::llround(throttled ? mhz * 0.8 : mhz);
   b.memory_clock_mhz = 3201;
   b.power_average_mw =
@@ -154,7 +156,13 @@ Result<Boundary> SimMeter::read_boundary() {
   b.throttle.thermal_ns = since(FaultKind::thermal_throttle);
   b.throttle.power_brake_ns = since(FaultKind::power_brake);
   b.throttle.hw_thermal_ns = b.throttle.sync_ns = 0; // the model has neither
-  b.event_reasons = throttled ? 0x20 : board_.active(FaultKind::power_brake, b.before) ? 0x80 : 0;
+  // The driver tells of the limit for a while after it has let go.
+  constexpr Nanos kReasonsLag{20'000'000};
+  const bool at_limit = board_.capped(b.before) > board_.capped(b.before - kReasonsLag);
+  b.event_reasons = (throttled                                         ? 0x20
+                     : board_.active(FaultKind::power_brake, b.before) ? 0x80
+                                                                       : 0) |
+                    (at_limit ? 0x04 : 0);
   clock.sleep_for(model_.call_cost);
   b.after = clock.now();
   return b;

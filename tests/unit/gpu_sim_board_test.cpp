@@ -1,7 +1,10 @@
 // Facts about the simulated board: its energy, heat and time are exact and stay as they were.
 #include "gpu/sim_board.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -126,6 +129,40 @@ TEST(SimBoard, the_power_cap_stretches_time_and_holds) {
   clock.sleep_for(seconds(1)); // idle is not capped
   (void)board.enqueue({}, 1);
   EXPECT_NEAR(board.capped(clock.now()).value(), to_seconds(end - begin).value(), 1e-9);
+}
+
+TEST(SimBoard, after_the_cap_the_clock_comes_back_and_arithmetic_with_it) {
+  VirtualClock clock;
+  auto model = still_model();
+  model.capped_clock_wander = 0;
+  SimBoard board(clock, model, 1);
+  board.open_context();
+  // 10 us of arithmetic a launch; with a third more energy than the limit allows, and with little.
+  const Work hot{0, 6e8, 1, 0.76 * (700 - 125) * 10e-6 / (6e8 * model.joules_per_operation) / 0.57},
+      cool{0, 6e8, 1, 0.1};
+  load(clock, board, seconds(2), hot);
+  const double held = board.clock_rate(clock.now() - milliseconds(5)).value();
+  EXPECT_LT(held, 0.85 * model.clock.value());
+  const auto took = [&](const Work& work) {
+    const auto from = clock.now();
+    clock.sleep_until(board.enqueue(work, 2000));
+    return to_seconds(clock.now() - from).value();
+  };
+  std::vector<double> times, rates;
+  for (int i = 0; i < 12; ++i) {
+    times.push_back(took(cool));
+    rates.push_back(board.clock_rate(clock.now() - milliseconds(1)).value());
+  }
+  const double usual = times.back();
+  EXPECT_GT(times.front(), 1.1 * usual);
+  EXPECT_LT(times.front(), model.clock.value() / held * usual) << "no slower than the clock was";
+  EXPECT_TRUE(std::ranges::is_sorted(times, std::greater{}));
+  EXPECT_TRUE(std::ranges::is_sorted(rates));
+  EXPECT_EQ(rates.back(), model.clock.value());
+  EXPECT_NEAR(times[5], usual, 0.02 * usual);
+  const double copy = took(kCopy);
+  load(clock, board, seconds(2), hot);
+  EXPECT_NEAR(took(kCopy), copy, 1e-9) << "memory has a clock of its own";
 }
 
 TEST(SimBoard, below_the_cap_nothing_is_capped) {
