@@ -42,10 +42,10 @@ struct BoardModel {
   /// At the power limit the board's control moves the SM clock about its mean, by up to this: as
   /// read from an H200 (docs/protocol.md). Arithmetic follows it.
   double capped_clock_wander = 0.03;
-  /// Where the limit lets go, the clock comes back with this time constant: of replays of 24 ms
-  /// after one at the limit an H200's first took 14 to 23 % longer, the second 7 to 11, the fifth
-  /// 1 to 2 (evidence/h200-tunes-prefill).
-  Seconds capped_clock_recovery{0.04};
+  /// Where the limit lets go, the clock comes back with about this time constant: of replays of 24
+  /// ms after an arm at the limit an H200's first took 13 to 23 % longer, the second 7 to 12, the
+  /// fourth 1 to 3 (evidence/h200-tunes-prefill).
+  Seconds capped_clock_recovery{0.05};
 };
 
 /// The price of one launch.

@@ -17,11 +17,13 @@ meter::SourceIdentity source_from(const Json& j) {
 }
 
 Json block_json(const WarmUpBlock& b) {
-  return {{"arm", b.arm == 0 ? "A" : "B"},
-          {"end_ns", json_integer(b.end_ns)},
-          {"latency_s", b.latency.value()},
-          {"power_w", b.power ? Json(b.power->value()) : Json(nullptr)},
-          {"temperature_c", b.temperature_c ? Json(*b.temperature_c) : Json(nullptr)}};
+  Json out{{"arm", b.arm == 0 ? "A" : "B"},
+           {"end_ns", json_integer(b.end_ns)},
+           {"latency_s", b.latency.value()},
+           {"power_w", b.power ? Json(b.power->value()) : Json(nullptr)},
+           {"temperature_c", b.temperature_c ? Json(*b.temperature_c) : Json(nullptr)}};
+  if (b.capped) out["power_capped_ratio"] = *b.capped; // older records do not say
+  return out;
 }
 
 Result<WarmUpBlock> block_from(const Json& j, std::string_view where) {
@@ -31,6 +33,7 @@ Result<WarmUpBlock> block_from(const Json& j, std::string_view where) {
   block.latency = Seconds(j.at("latency_s"));
   if (!j.at("power_w").is_null()) block.power = Watts(j.at("power_w"));
   if (!j.at("temperature_c").is_null()) block.temperature_c = j.at("temperature_c");
+  if (j.contains("power_capped_ratio")) block.capped = j.at("power_capped_ratio").get<double>();
   return block;
 }
 

@@ -13,7 +13,8 @@ std::unexpected<Refusal> contradiction(std::string what) {
   return refuse(RefusalCode::analysis_mismatch, std::move(what), "restore the run from a copy");
 }
 
-// As the tier is, or as it was: before it let power flicker without a trend, before it waited for a
+// As the tier is, or as it was: before it knew how an arm at the power limit behaves (its power
+// flickers, the clock after it comes back late), before it waited for a
 // board that had left its temperature and let arms settle each by itself, before it knew what arms
 // do by themselves (warm the board unequally, and be held at the power limit), before it let a
 // temperature flicker without a trend (and wait longer for it), and before it asked for one that
@@ -21,7 +22,8 @@ std::unexpected<Refusal> contradiction(std::string what) {
 bool has_thresholds_of(const Tier& asked, Tier tier) {
   if (to_json(asked) == to_json(tier)) return true;
   tier.steady_power.reset();
-  tier.steady_power_change.reset();
+  tier.steady_energy_change.reset();
+  tier.max_clock_recovery.reset();
   if (to_json(asked) == to_json(tier)) return true;
   tier.settle_by_arm = false;
   tier.max_hold.reset();

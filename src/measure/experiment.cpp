@@ -81,11 +81,12 @@ private:
       HEBE_CHECK(supervision_.may_continue());
       const auto block_begin = ns(device_.clock().now());
       HEBE_TRY(const auto stretch, replay_for(arm, kBlock));
-      HEBE_TRY(const auto boundary, read_between_pairs(ns(stretch.last.at)));
+      HEBE_TRY(const auto boundary, meter_.read_boundary());
+      HEBE_TRY(auto block, block_between_pairs(arm, stretch, block_begin, boundary));
       const auto now = device_.clock().now();
       const auto a = static_cast<std::size_t>(arm);
       arms_.replay_time[a] = (stretch.device + stretch.idle) / static_cast<double>(stretch.replays);
-      raw_.warm_up.blocks.push_back(block_of(arm, stretch, block_begin, boundary));
+      raw_.warm_up.blocks.push_back(std::move(block));
       raw_.warm_up.duration = to_seconds(now - begin);
       if (raw_.warm_up.blocks.size() == 1) trial_begin = boundary;
       if (!meter_checked && raw_.warm_up.duration > kTrial) {
@@ -110,21 +111,22 @@ private:
     return {};
   }
 
-  Result<meter::Boundary> read_between_pairs(std::int64_t at_ns) {
-    HEBE_TRY(auto boundary, meter_.read_boundary());
+  // A block that has just ended, with the board as it is read then.
+  Result<WarmUpBlock> block_between_pairs(int arm, const Stretch& s, std::int64_t begin_ns,
+                                          const meter::Boundary& boundary) {
     sampler_.drain_now();
     if (auto failure = sampler_.failure()) return std::unexpected(*failure);
-    last_read_ = boundary;
-    last_read_ns_ = at_ns;
-    return boundary;
-  }
-
-  WarmUpBlock block_of(int arm, const Stretch& s, std::int64_t begin_ns,
-                       const meter::Boundary& boundary) const {
     const auto launches =
         static_cast<double>(s.replays) * arms_.launches_per_replay[static_cast<std::size_t>(arm)];
-    WarmUpBlock block{arm, ns(s.last.at), (s.device + s.idle) / launches, std::nullopt,
-                      std::nullopt};
+    WarmUpBlock block{.arm = arm,
+                      .end_ns = ns(s.last.at),
+                      .latency = (s.device + s.idle) / launches,
+                      .power = std::nullopt,
+                      .temperature_c = std::nullopt,
+                      .capped = std::nullopt};
+    if (last_arm_ >= 0)
+      block.capped = capped_share(last_read_, boundary, Nanos(block.end_ns - last_read_ns_));
+    remember(arm, boundary, block.end_ns);
     if (boundary.temperature_c) block.temperature_c = *boundary.temperature_c;
     // The first part of a block still shows the other arm.
     const auto samples = sampler_.between((begin_ns + block.end_ns) / 2, block.end_ns);
@@ -132,6 +134,12 @@ private:
     for (const auto& x : samples) sum += static_cast<double>(x.raw_mw);
     if (!samples.empty()) block.power = Watts(sum * 1e-3 / static_cast<double>(samples.size()));
     return block;
+  }
+
+  void remember(int arm, const meter::Boundary& boundary, std::int64_t at_ns) {
+    last_arm_ = arm;
+    last_read_ = boundary;
+    last_read_ns_ = at_ns;
   }
 
   Status check_the_meter(std::int64_t load_begin_ns, const meter::Boundary& begin,
@@ -248,8 +256,9 @@ private:
       HEBE_CHECK(supervision_.may_continue());
       const auto block_begin = ns(device_.clock().now());
       HEBE_TRY(const auto stretch, replay_for(arm, kBlock));
-      HEBE_TRY(const auto boundary, read_between_pairs(ns(stretch.last.at)));
-      hold.blocks.push_back(block_of(arm, stretch, block_begin, boundary));
+      HEBE_TRY(const auto boundary, meter_.read_boundary());
+      HEBE_TRY(auto block, block_between_pairs(arm, stretch, block_begin, boundary));
+      hold.blocks.push_back(std::move(block));
       HEBE_CHECK(board_still_fit());
       HEBE_CHECK(judge_finished()); // its samples have arrived by now
       if (hold_ends(hold.blocks, next_arm, held_, begin_ns, raw_.reference, plan_.tier)) break;
@@ -278,7 +287,7 @@ private:
     HEBE_TRY(r.begin, meter_.read_boundary());
     const Nanos since(r.begin_ns - last_read_ns_);
     count_idle(before, arms_.replay_time[a],
-               slower_by_clock(plan_.tier, last_read_, r.begin, since));
+               slower_by_clock(plan_.tier, last_read_, r.begin, since, last_arm_ != arm));
     r.pre_roll = before.device;
     r.idle_before = before.idle;
     r.pre_roll_replays = before.times;
@@ -286,8 +295,7 @@ private:
     HEBE_TRY(const auto timed, stream_->time_replays(arm, next_arm, r.replays));
     r.end_ns = ns(timed.last.at);
     HEBE_TRY(r.end, meter_.read_boundary());
-    last_read_ = r.end;
-    last_read_ns_ = r.end_ns;
+    remember(arm, r.end, r.end_ns);
     r.elapsed = timed.elapsed;
     r.replay_cv = timed.cv;
     raw_.windows.push_back(std::move(w));
@@ -383,8 +391,9 @@ private:
   BoardWatch watch_{meter_};
   std::size_t judged_ = 0;
   Seconds held_{0};           ///< between pairs, in all
-  meter::Boundary last_read_; ///< before the window at hand, and when
+  meter::Boundary last_read_; ///< before the window at hand, and when, at the end of which arm
   std::int64_t last_read_ns_ = 0;
+  int last_arm_ = -1; ///< none yet
 };
 
 } // namespace

@@ -46,6 +46,12 @@ bool at_power_limit(const meter::Boundary& b) {
   return b.event_reasons && (*b.event_reasons & kPowerCap) != 0;
 }
 
+// Hardware slowdown, sync boost, software and hardware thermal slowdown, power brake.
+std::int64_t voiding_reasons(const meter::Boundary& b) {
+  constexpr std::int64_t kVoiding = 0x08 | 0x10 | 0x20 | 0x40 | 0x80;
+  return b.event_reasons ? *b.event_reasons & kVoiding : 0;
+}
+
 double capped_share(const meter::Boundary& from, const meter::Boundary& to, Nanos between) {
   const auto held = difference(from.throttle.power_cap_ns, to.throttle.power_cap_ns);
   if (held && between > Nanos(0))
@@ -122,13 +128,10 @@ std::vector<GateResult> judge_window(const WindowReading& w, const WindowEstimat
   g.at_most("power_cap_s", throttled,
             held_down(w.begin.throttle.power_cap_ns, w.end.throttle.power_cap_ns), std::nullopt);
 
-  // The instant's reasons back up the cumulative times, which old drivers lack: hardware slowdown,
-  // sync boost, software and hardware thermal slowdown, power brake.
-  constexpr std::int64_t kVoidingReasons = 0x08 | 0x10 | 0x20 | 0x40 | 0x80;
+  // The instant's reasons back up the cumulative times, which old drivers lack.
   std::optional<double> reasons;
   if (w.begin.event_reasons && w.end.event_reasons)
-    reasons =
-        static_cast<double>((*w.begin.event_reasons | *w.end.event_reasons) & kVoidingReasons);
+    reasons = static_cast<double>(voiding_reasons(w.begin) | voiding_reasons(w.end));
   g.at_most("voiding_event_reasons", throttled, reasons, 0, tier.is_evidence);
 
   std::optional<double> clock_change;

@@ -19,6 +19,9 @@ struct Reference {
 /// Whether the board's power control held the clock down at that instant, as NVML says.
 [[nodiscard]] bool at_power_limit(const meter::Boundary& boundary);
 
+/// Of the clock's reasons at that instant those that void a window: heat, brake, sync.
+[[nodiscard]] std::int64_t voiding_reasons(const meter::Boundary& boundary);
+
 /// Of the time between two readings, for which the board's power control held the clock down: a
 /// fact about the kernel, as the power cap itself is. By the instants' reasons where time is not
 /// counted.

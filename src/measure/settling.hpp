@@ -18,11 +18,13 @@ struct WarmUpBlock {
   Seconds latency{0};
   std::optional<Watts> power;
   std::optional<std::int64_t> temperature_c;
+  std::optional<double> capped; ///< share of its time for which the power limit held the clock down
 };
 
 /// Empty once the board has settled; else what keeps it from it: "arm A's power moved by 0.9 %
 /// in 20 s (limit 0.6 %)". Power of each arm and temperature within the tier's ranges over its span
-/// at the end of the warm-up, or the power, without a trend, within steady_power for steady_span;
+/// at the end of the warm-up; at the power limit the power may be within steady_power for
+/// steady_span, if the energy of a launch (power times latency) has no trend in it;
 /// where the tier judges drift over minutes, the temperature stood still
 /// for still_span, or stayed for steady_span within settle_temperature or, without a trend, within
 /// steady_temperature: of both arms together or, with settle_by_arm,
@@ -33,9 +35,9 @@ struct WarmUpBlock {
   return what_moves(blocks, tier).empty();
 }
 
-/// What moved how often, as the blocks came in from the one numbered `from` on: "of 210 looks
-/// arm B's power moved at 160, the temperature at 50". Whichever is named first counts. For a board
-/// that never settled: the last look alone does not say what to mend.
+/// What moved how often, as the blocks came in from the one numbered `from` on: "of 210 looks arm
+/// B's power moved at 160, the temperature at 50", each by itself. For a board that never settled:
+/// the last look alone does not say what to mend.
 [[nodiscard]] std::string what_moved(std::span<const WarmUpBlock> blocks, std::size_t from,
                                      const Tier& tier);
 

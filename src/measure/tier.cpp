@@ -5,12 +5,14 @@ namespace {
 
 constexpr double kCappedClockChange = 0.1; // beyond it the board is in another state
 constexpr double kCappedReplayCv = 0.05;
+constexpr double kClockRecovery = 0.35;
 
 Tier smoke() {
   Tier t;
   t.name = "smoke-v1";
   t.max_capped_clock_change = kCappedClockChange;
   t.max_capped_replay_cv = kCappedReplayCv;
+  t.max_clock_recovery = kClockRecovery;
   t.drift_beyond_arms = true;
   t.settle_by_arm = true;
   return t;
@@ -33,8 +35,8 @@ Tier confirmation() {
   t.steady_span = Seconds(60);
   t.steady_temperature = Celsius(2); // as far as the job may drift
   t.steady_change = Celsius(0.5);
-  t.steady_power = 0.02;
-  t.steady_power_change = 0.002; // as much as leakage makes of 1 to 2 C
+  t.steady_power = 0.015;
+  t.steady_energy_change = 0.002; // as much as leakage makes of 1 to 2 C
   t.max_job_drift = Celsius(2);
   t.max_pair_drift = Celsius(1);
   t.drift_beyond_arms = true;
@@ -42,6 +44,7 @@ Tier confirmation() {
   t.max_hold = Seconds(180); // about what beginning anew costs
   t.max_capped_clock_change = kCappedClockChange;
   t.max_capped_replay_cv = kCappedReplayCv;
+  t.max_clock_recovery = kClockRecovery;
   t.min_coverage = 0.95;
   t.max_sample_gap = Seconds(0.1);
   t.meter_agreement = 0.02;
@@ -95,12 +98,13 @@ Json to_json(const Tier& t) {
   if (t.steady_temperature) out["steady_temperature_c"] = t.steady_temperature->value();
   if (t.steady_change) out["steady_change_c"] = t.steady_change->value();
   if (t.steady_power) out["steady_power_ratio"] = *t.steady_power;
-  if (t.steady_power_change) out["steady_power_change_ratio"] = *t.steady_power_change;
+  if (t.steady_energy_change) out["steady_energy_change_ratio"] = *t.steady_energy_change;
   if (t.drift_beyond_arms) out["drift_beyond_arms"] = true;
   if (t.settle_by_arm) out["settle_by_arm"] = true;
   if (t.max_hold) out["max_hold_s"] = t.max_hold->value();
   if (t.max_capped_clock_change) out["max_capped_clock_change_ratio"] = *t.max_capped_clock_change;
   if (t.max_capped_replay_cv) out["max_capped_replay_cv_ratio"] = *t.max_capped_replay_cv;
+  if (t.max_clock_recovery) out["max_clock_recovery_ratio"] = *t.max_clock_recovery;
   return out;
 }
 
@@ -122,8 +126,8 @@ Result<Tier> tier_from(const Json& j) {
       t.steady_temperature = Celsius(j.at("steady_temperature_c"));
     if (j.contains("steady_change_c")) t.steady_change = Celsius(j.at("steady_change_c"));
     if (j.contains("steady_power_ratio")) t.steady_power = j.at("steady_power_ratio").get<double>();
-    if (j.contains("steady_power_change_ratio"))
-      t.steady_power_change = j.at("steady_power_change_ratio").get<double>();
+    if (j.contains("steady_energy_change_ratio"))
+      t.steady_energy_change = j.at("steady_energy_change_ratio").get<double>();
     t.drift_beyond_arms = j.value("drift_beyond_arms", false);
     t.settle_by_arm = j.value("settle_by_arm", false);
     if (j.contains("max_hold_s")) t.max_hold = Seconds(j.at("max_hold_s"));
@@ -131,6 +135,8 @@ Result<Tier> tier_from(const Json& j) {
       t.max_capped_clock_change = j.at("max_capped_clock_change_ratio").get<double>();
     if (j.contains("max_capped_replay_cv_ratio"))
       t.max_capped_replay_cv = j.at("max_capped_replay_cv_ratio").get<double>();
+    if (j.contains("max_clock_recovery_ratio"))
+      t.max_clock_recovery = j.at("max_clock_recovery_ratio").get<double>();
     t.max_job_drift = optional_celsius(j.at("max_job_drift_c"));
     t.max_pair_drift = optional_celsius(j.at("max_pair_drift_c"));
     t.min_coverage = j.at("min_coverage_ratio");

@@ -26,12 +26,12 @@ struct Tier {
   /// steady_change: near its power limit an H200 went 57, 55, 57 C within a job while its power
   /// stood within 0.2 % (evidence/h200-studies-not-settled). None: plans from before.
   std::optional<Celsius> steady_temperature{}, steady_change{};
-  /// As much for the power of each arm: within the first for steady_span, its halves' means no
-  /// further apart than the second (relative). At its limit a board's power flickers: A/A blocks at
-  /// 698 W by up to 1.1 % in 60 s (evidence/h200-studies-not-settled) while their halves' means
-  /// stood within 0.03 %; a range over 20 s never settled for a product at 670 W
-  /// (evidence/h200-tunes-prefill: refusals.txt). None: plans from before.
-  std::optional<double> steady_power{}, steady_power_change{};
+  /// The power of an arm that the power limit holds flickers: within the first for steady_span,
+  /// while the quarters' mean energies of a launch are no further apart than the second (relative),
+  /// it has settled. At 698 W an H200's blocks were 0.6 to 1.1 % apart in 20 s for more than a
+  /// minute, their quarters of a minute by at most 0.25 % (evidence/h200-studies-not-settled,
+  /// 071153Z). None: plans from before.
+  std::optional<double> steady_power{}, steady_energy_change{};
   /// Each arm's temperature is held against its own: alternating arms of 250 and 500 W took an
   /// H200 from 49 to 59 C and back, block after block, for as long as anybody waited. False: plans
   /// from before.
@@ -51,11 +51,17 @@ struct Tier {
   double max_clock_change = 0.02; ///< SM clock, between the edges of a window
   /// The same where the power limit held the clock down all the time; in between by the share of
   /// the window. There the board moves it, an H200 by up to 3.5 % between the edges of 5 s
-  /// (evidence/h200-studies-wide). None: plans from before, which knew no difference.
+  /// (evidence/h200-studies-wide), 5.0 % of 2 s (evidence/h200-tunes-prefill). None: plans from
+  /// before, which knew no difference.
   std::optional<double> max_capped_clock_change{};
-  /// Of replay times there: those of arithmetic follow that clock. No measurement says how far: the
-  /// largest on record is 0.9 %, of kernels bound by memory. None: plans from before.
+  /// Of replay times there: those of arithmetic follow that clock, a product's on an H200 by 2.1 %
+  /// (evidence/h200-tunes-prefill), those of memory by 0.9 %. None: plans from before.
   std::optional<double> max_capped_replay_cv{};
+  /// By how much longer a replay may take that begins at the clock which the arm before it had been
+  /// held down to: as far as that clock read lower, and no further. An H200's read 1515 of 1980 MHz
+  /// at the lowest (evidence/h200-tunes-prefill). None: plans from before, which held all of it to
+  /// be idleness.
+  std::optional<double> max_clock_recovery{};
   double meter_agreement = 0.03; ///< beyond one update of the counter at each edge
   double max_replay_cv = 0.02;   ///< within a window
   Seconds max_idle{0.005};       ///< GPU idleness before a window's pre-roll

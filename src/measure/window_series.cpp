@@ -244,7 +244,7 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
   r.begin_ns = ns(before.last.at);
   HEBE_TRY(r.begin, meter_.read_boundary());
   // By the instant alone: before the pre-roll the same load ran (as_it_runs).
-  count_idle(before, load.replay_time, slower_by_clock(tier_, r.begin, r.begin, Nanos(0)));
+  count_idle(before, load.replay_time, slower_by_clock(tier_, r.begin, r.begin, Nanos(0), false));
   r.pre_roll = before.device;
   r.idle_before = before.idle;
   r.pre_roll_replays = before.times;

@@ -55,6 +55,23 @@ def test_without_an_idle_window_there_is_no_marginal_energy_and_no_zero():
     assert done.marginal is None and done.no_marginal is None
 
 
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_data_frame_has_the_rows_as_numbers(pairs):
+    import pandas  # of requirements.lock: a skip would hide that it is missing
+
+    done = (hebe.compare(MILLISECOND, hebe.sim.work(seconds=1e-3, watts=210), **QUICK_PAIRS) if pairs
+            else hebe.measure(MILLISECOND, **QUICK))
+    frame, table = done.pandas(), done.arrow()
+    assert list(frame.columns) == table.column_names and len(frame) == table.num_rows > 2
+    assert set(frame["provenance"]) == {"simulated"}
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if str(kind) in ("double", "int64"):
+            assert pandas.api.types.is_numeric_dtype(frame[name]), name
+            assert frame[name].tolist() == table.column(name).to_pylist(), name
+    numbers = frame.select_dtypes("number")
+    assert len(numbers.columns) >= 3 and numbers.notna().all(axis=None)
+
+
 def test_pandas_that_is_not_there_is_named(monkeypatch):
     done = hebe.measure(MILLISECOND, **QUICK)
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -36,6 +36,36 @@ TEST(Consistency, a_run_as_it_was_made_is_consistent) {
   EXPECT_TRUE(status) << status.error().what;
 }
 
+// Each is what the one before it did not have yet; a stored plan is of one of them.
+TEST(Consistency, a_plan_has_the_thresholds_of_one_generation_of_its_tier) {
+  const std::function<void(Tier&)> without[] = {[](Tier&) {},
+                                                [](Tier& t) {
+                                                  t.steady_power.reset();
+                                                  t.steady_energy_change.reset();
+                                                  t.max_clock_recovery.reset();
+                                                },
+                                                [](Tier& t) {
+                                                  t.settle_by_arm = false;
+                                                  t.max_hold.reset();
+                                                },
+                                                [](Tier& t) {
+                                                  t.drift_beyond_arms = false;
+                                                  t.max_capped_clock_change.reset();
+                                                  t.max_capped_replay_cv.reset();
+                                                }};
+  auto parts = healthy();
+  for (const auto& change : without) {
+    change(parts.plan.tier);
+    const auto status = checked(parts);
+    EXPECT_TRUE(status) << status.error().what;
+  }
+  for (std::size_t i = 1; i < std::size(without); ++i) {
+    auto mixed = healthy(); // one rule dropped, a younger one kept
+    without[i](mixed.plan.tier);
+    EXPECT_EQ(checked(mixed).has_value(), i == 1) << i;
+  }
+}
+
 TEST(Consistency, each_contradiction_is_named) {
   struct Row {
     const char* what;

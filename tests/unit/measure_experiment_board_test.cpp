@@ -85,17 +85,26 @@ TEST(ExperimentOnABoard, a_clock_that_comes_back_from_the_limit_is_no_idleness) 
   ASSERT_TRUE(complete_plan(plan));
   auto model = held_down();
   model.joules_per_operation = 300 * 25e-6 / 1024;
-  test::SimGpu sim(1, {}, model, {1e6, 9e7}); // 425 W more of memory, in less time than arithmetic
-  const auto raw = sim.run(plan);
-  ASSERT_TRUE(raw) << to_text(raw.error());
-  EXPECT_EQ(raw->windows.size(), 24U) << "none was measured again";
+  model.kelvin_per_watt = 0.01; // of two windows of one arm in a row the board makes no drift
   double slowest = 0;
-  for (const auto& w : raw->windows) {
-    const auto& times = w.reading.pre_roll_replays;
-    EXPECT_LT(w.reading.idle_before.value(), 0.004); // the clock is read once, and moves
-    if (w.reading.arm == 0) slowest = std::max(slowest, times.front() / times.back());
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    test::SimGpu sim(seed, {}, model, {1e6, 9e7}); // 425 W more, of memory, within the same time
+    const auto raw = sim.run(plan);
+    ASSERT_TRUE(raw) << to_text(raw.error());
+    EXPECT_EQ(raw->windows.size(), 24U) << "seed " << seed << ": none was measured again";
+    for (const auto& w : raw->windows) {
+      const auto& times = w.reading.pre_roll_replays;
+      // The clock is read once, and moves.
+      EXPECT_LT(w.reading.idle_before.value(), 0.0045) << seed;
+      if (w.reading.arm == 0) slowest = std::max(slowest, times.front() / times.back());
+    }
   }
   EXPECT_GT(slowest, 1.1) << "the model's clock does come back late";
+  auto before = plan;
+  before.tier.max_clock_recovery.reset();
+  test::SimGpu sim(1, {}, model, {1e6, 9e7});
+  const auto raw = sim.run(before);
+  EXPECT_TRUE(!raw || raw->windows.size() > 24U) << "plans from before are run as they were";
 }
 
 // A launch of 1 MB is mostly overhead: arms hundreds of watts apart, the board 5 C at their ends.

@@ -92,6 +92,15 @@ TEST(CountIdle, a_clock_that_comes_back_from_the_power_limit_is_none) {
       << "the GPU was found with nothing to do";
 }
 
+// Replays 2 to 8 each as late as the first: with no queue to show it, it could be another's work.
+TEST(CountIdle, a_clock_comes_back_once_and_soon) {
+  auto times = kComesBack;
+  for (std::size_t i = 1; i < 8; ++i) times[i] = 29.6e-3;
+  EXPECT_GT(idle_after(times, kFrom1590), 0.02);
+  for (std::size_t i = 1; i < 4; ++i) times[i] = 29.6e-3;
+  EXPECT_GT(idle_after(times, {0, 0.35}), 0.01) << "as low as the tier knows a clock";
+}
+
 TEST(CountIdle, the_first_replay_is_no_slower_than_the_clock_was_lower) {
   EXPECT_NEAR(idle_after(kComesBack, {0, 0.1}), 29.68e-3 - 1.1 * kAtFullClock.value() + 0.23e-3,
               0.1e-3);
@@ -119,24 +128,42 @@ meter::Boundary reading(std::int64_t mhz, std::int64_t reasons, std::int64_t cap
 TEST(SlowerByTheClock, is_what_the_readings_of_the_limit_and_the_clock_say) {
   const auto tier = tier_named("confirmation-v1").value();
   const auto by = [&](const meter::Boundary& from, const meter::Boundary& to) {
-    return slower_by_clock(tier, from, to, Nanos(1'000'000'000));
+    return slower_by_clock(tier, from, to, Nanos(1'000'000'000), true);
   };
   EXPECT_DOUBLE_EQ(by(reading(1590, 4), reading(1965, 0)).recovering, 1965.0 / 1590 - 1);
+  EXPECT_DOUBLE_EQ(by(reading(1590, 4), reading(1965, 4)).recovering, 1965.0 / 1590 - 1);
   EXPECT_EQ(by(reading(1590, 0), reading(1965, 0)).recovering, 0) << "not at the limit";
+  EXPECT_EQ(by(reading(1590, 4 | 0x20), reading(1965, 0)).recovering, 0) << "hot as well";
   EXPECT_EQ(by(reading(1980, 4), reading(1590, 4)).recovering, 0) << "it falls";
   EXPECT_EQ(by(reading(0, 4), reading(1980, 0)).recovering, 0);
+  EXPECT_EQ(by(reading(345, 4), reading(1980, 0)).recovering, *tier.max_clock_recovery);
+  const auto again =
+      slower_by_clock(tier, reading(1515, 4), reading(1710, 4), Nanos(1'000'000'000), false);
+  EXPECT_EQ(again.recovering, 0) << "of the same arm nothing comes back";
+  for (const bool of_from : {true, false}) {
+    auto silent = reading(of_from ? 1590 : 1965, 4);
+    silent.sm_clock_mhz = std::unexpected(Refusal{});
+    EXPECT_EQ((of_from ? by(silent, reading(1965, 0)) : by(reading(1590, 4), silent)).recovering,
+              0);
+  }
   auto silent = reading(1590, 4);
-  silent.sm_clock_mhz = std::unexpected(Refusal{});
-  EXPECT_EQ(by(silent, reading(1965, 0)).recovering, 0);
-  silent = reading(1590, 4);
   silent.event_reasons = std::unexpected(Refusal{});
   EXPECT_EQ(by(silent, reading(1965, 0)).recovering, 0);
   EXPECT_DOUBLE_EQ(by(reading(1590, 4), reading(1600, 4, 500'000'000)).held, 0.05);
-  auto before = tier;
+}
+
+TEST(SlowerByTheClock, explains_to_plans_from_before_what_it_explained_then) {
+  const auto by = [](const Tier& tier) {
+    return slower_by_clock(tier, reading(1590, 4), reading(1965, 4, 900'000'000),
+                           Nanos(1'000'000'000), true);
+  };
+  auto before = tier_named("smoke-v1").value();
+  EXPECT_GT(by(before).recovering, 0.2);
+  before.max_clock_recovery.reset();
+  EXPECT_EQ(by(before).recovering, 0);
+  EXPECT_DOUBLE_EQ(by(before).held, 0.09);
   before.max_capped_clock_change.reset();
-  const auto none = slower_by_clock(before, reading(1590, 4), reading(1965, 4, 900'000'000),
-                                    Nanos(1'000'000'000));
-  EXPECT_EQ(none.held + none.recovering, 0) << "plans from before are run as they were";
+  EXPECT_EQ(by(before).held, 0);
 }
 
 } // namespace
