@@ -64,7 +64,7 @@ double apart_by_quarters(const std::vector<double>& values) {
 bool flickers_at_the_limit(std::span<const WarmUpBlock> blocks, int arm, const Tier& tier) {
   constexpr double kHeld = 0.3;  // of the time: a board takes a quarter of a second to reach it
   constexpr double kKnown = 0.9; // of the blocks
-  constexpr double kFewest = 16; // blocks, for four means
+  constexpr double kForQuarters = 16; // blocks
   if (!tier.steady_power || !tier.steady_energy_change || !tier.steady_span) return false;
   if (!lasted(blocks, *tier.steady_span)) return false;
   const auto from = blocks.back().end_ns - to_nanos(*tier.steady_span).count();
@@ -79,7 +79,7 @@ bool flickers_at_the_limit(std::span<const WarmUpBlock> blocks, int arm, const T
     held += *b.capped;
   }
   const auto known = static_cast<double>(watts.size());
-  if (known < kFewest || known < kKnown * all || held < kHeld * known) return false;
+  if (known < kForQuarters || known < kKnown * all || held < kHeld * known) return false;
   const double low = *std::ranges::min_element(watts);
   return range(watts) <= *tier.steady_power * low &&
          apart_by_quarters(joules) <= *tier.steady_energy_change;
