@@ -162,15 +162,27 @@ private:
       pass("not throttled", fmt::format("clock event reasons 0x{:x}", *b.event_reasons));
   }
 
+  // Asked by writing: permissions alone do not show a full disk, or a file system of the kernel's.
+  static Status can_be_written(const fs::path& folder) {
+    std::error_code ec;
+    if (!fs::is_directory(folder, ec))
+      return refuse(RefusalCode::io_failed, "the data root is to be a folder, and this is none",
+                    "name another with --data-root or HEBE_DATA_ROOT", folder.string());
+    const auto probe = folder / fmt::format(".hebe-doctor-{}", ::getpid());
+    auto written = write_new_file(probe, std::string(4096, '\n'));
+    fs::remove(probe, ec);
+    return written;
+  }
+
   void data_root() {
     std::error_code ec;
     fs::path existing = fs::absolute(root_.path());
     while (!fs::exists(existing, ec) && existing.has_relative_path())
       existing = existing.parent_path();
-    if (::access(existing.c_str(), W_OK) != 0)
-      fail("data root", io_refusal(errno, "write to", existing));
-    else
+    if (const auto usable = can_be_written(existing); usable)
       pass("data root", root_.path().string());
+    else
+      fail("data root", usable.error().what + ": " + existing.string(), usable.error().next);
     for (const auto& half : root_.unsealed())
       report_.facts.push_back(known("data_root.half_written", half.string(), "directory name"));
   }

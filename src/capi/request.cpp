@@ -4,22 +4,52 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 namespace hebe::capi {
 namespace {
 
-// By name where it is not of the type that is wanted.
+template <class T> constexpr bool kIsList = false;
+template <class T> constexpr bool kIsList<std::vector<T>> = true;
+
+// What a member must be; and whether it is that, to the last digit: nlohmann's get() cuts 2.5 to 2
+// and turns -3 into 4294967293.
+template <class T> std::string wanted() {
+  if constexpr (kIsList<T>)
+    return "a list, each " + wanted<typename T::value_type>();
+  else if constexpr (std::is_integral_v<T>)
+    return fmt::format("a whole number from {} to {}", std::numeric_limits<T>::min(),
+                       std::numeric_limits<T>::max());
+  else if constexpr (std::is_floating_point_v<T>)
+    return "a number";
+  else
+    return "a text";
+}
+
+template <class T> bool holds(const Json& json) {
+  if constexpr (kIsList<T>) {
+    return json.is_array() &&
+           std::ranges::all_of(json, [](auto& e) { return holds<typename T::value_type>(e); });
+  } else if constexpr (std::is_integral_v<T>) {
+    if (json.is_number_unsigned()) return std::in_range<T>(json.get<std::uint64_t>());
+    return json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return json.is_number() && std::isfinite(json.get<double>());
+  } else {
+    return json.is_string();
+  }
+}
+
+// By name where it is not what is wanted.
 template <class T> Result<T> value_of(const Json& request, const char* name, T otherwise) {
   const auto found = request.find(name);
   if (found == request.end() || found->is_null()) return otherwise;
-  try {
-    if constexpr (std::is_arithmetic_v<T>)
-      if (!found->is_number()) throw std::invalid_argument("not a number");
-    return found->get<T>();
-  } catch (const std::exception& e) {
-    return refuse(RefusalCode::bad_argument,
-                  fmt::format("\"{}\" cannot be {}", name, found->dump()), e.what(), name);
-  }
+  if (holds<T>(*found)) return found->get<T>();
+  const auto shown = found->dump(-1, ' ', false, Json::error_handler_t::replace);
+  return refuse(RefusalCode::bad_argument, fmt::format("\"{}\" cannot be {}", name, shown),
+                "give " + wanted<T>(), name);
 }
 
 // A text, for JSON numbers hold 53 bits.

@@ -7,6 +7,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include <unistd.h>
+
 namespace hebe::cli {
 namespace fs = std::filesystem;
 namespace {
@@ -116,8 +120,26 @@ Result<tune::CalibrationRequest> request_from_calibrate(const Context& c,
   return r;
 }
 
+// Asked before the machine is held for a minute, not when its figures are there.
+Status can_write_to(const std::string& file) {
+  if (file.empty()) return {};
+  std::error_code ec;
+  const auto path = fs::absolute(file);
+  const bool folder = fs::is_directory(path, ec);
+  if (!folder && fs::is_directory(path.parent_path(), ec) &&
+      ::access(path.parent_path().c_str(), W_OK) == 0)
+    return {};
+  return refuse(RefusalCode::bad_argument,
+                folder ? "--out: this is a folder" : "--out: its folder cannot be written to",
+                "give a file in a folder that is there and yours", path.string());
+}
+
 int run_calibrate(const Context& c, const CalibrateOptions& o) {
   if (!o.show.empty()) return show(c, o);
+  if (auto usable = can_write_to(o.out); !usable) {
+    usable.error().not_written = o.out;
+    return c.refused(usable.error());
+  }
   auto request = request_from_calibrate(c, o);
   if (!request) return c.refused(request.error());
   if (c.dry_run) {
@@ -131,7 +153,9 @@ int run_calibrate(const Context& c, const CalibrateOptions& o) {
       tune::calibrate_placement(evidence::DataRoot(c.data_root), *request, callbacks_of(bar));
   bar.finish();
   if (!placement) return c.refused(placement.error());
-  if (!o.out.empty()) {
+  if (o.out.empty() && !c.quiet) {
+    tell("hebe: the placement is shown, and kept nowhere: --out FILE keeps it\n");
+  } else if (!o.out.empty()) {
     if (const auto written = tune::write_placement(o.out, *placement); !written)
       return c.refused(written.error());
   }
@@ -142,10 +166,15 @@ int run_calibrate(const Context& c, const CalibrateOptions& o) {
   return static_cast<int>(ExitCode::done);
 }
 
-void add_present(CLI::App& app, CalibrateOptions& o) {
-  app.add_option("--show", o.show,
-                 "hold a placement file against the machine of now (exit 1: a "
-                 "row no longer holds)");
+std::vector<std::string> beside_show() {
+  return {"what",           "--board",          "--board-uuid", "--cpu",  "--driver", "--os",
+          "--hebe-version", "--triton-version", "--meter",      "--days", "--date"};
+}
+
+CLI::Option* add_present(CLI::App& app, CalibrateOptions& o) {
+  auto* show = app.add_option("--show", o.show,
+                              "hold a placement file against the machine of now (exit 1: a "
+                              "row no longer holds)");
   app.add_option("--board", o.board, "show: the GPU's name; what is not given is not checked");
   app.add_option("--board-uuid", o.board_uuid, "show: its UUID, or what --redact has in its place");
   app.add_option("--cpu", o.cpu, "show: the processor's name, as /proc/cpuinfo has it");
@@ -158,6 +187,7 @@ void add_present(CLI::App& app, CalibrateOptions& o) {
       ->take_all();
   app.add_option("--days", o.days, "show: how old a row may be")->check(CLI::NonNegativeNumber);
   app.add_option("--date", o.date, "show: the time of now, UTC (2026-11-30T04:20:00Z)");
+  return show;
 }
 
 } // namespace
@@ -183,7 +213,13 @@ Command calibrate_command() {
         app.add_flag("--redact", o->redact, "hash the board's UUID in the placement");
         app.add_option("--openblas", o->openblas, "OpenBLAS's file (default: libopenblas.so.0)");
         app.add_option("--cublaslt", o->cublaslt, "cuBLASLt's file (default: looked for)");
-        add_present(app, *o);
+        auto* show = add_present(app, *o);
+        stands_alone(app, show, beside_show());
+        for (auto* option : app.get_options())
+          if (const auto names = beside_show();
+              option->get_name() != "what" &&
+              std::ranges::find(names, option->get_name()) != names.end())
+            option->needs(show);
         return [o, &c] { return run_calibrate(c, *o); };
       }};
 }

@@ -120,8 +120,8 @@ Command compare_command() {
           [](CLI::App& app, Context& c) {
             auto names = std::make_shared<std::vector<std::string>>();
             app.add_option("study", *names,
-                           "analysis id, a unique part of one, or a path to an analysis.json or "
-                           "its directory; two or more")
+                           "a study's or an analysis's id, a unique part of one, its directory, or "
+                           "a path to an analysis.json; two or more")
                 ->required();
             return [&c, names] { return run_compare(c, *names); };
           }};

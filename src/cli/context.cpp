@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -86,6 +87,13 @@ Result<campaign::MachineRequest> Context::machine(std::uint64_t seed) const {
     m.faults.push_back(fault);
   }
   return m;
+}
+
+void stands_alone(CLI::App& app, CLI::Option* mode, const std::vector<std::string>& beside) {
+  for (auto* option : app.get_options())
+    if (option != mode && option != app.get_help_ptr() &&
+        std::ranges::find(beside, option->get_name()) == beside.end())
+      mode->excludes(option);
 }
 
 std::vector<std::string> Context::recorded_argv() const {

@@ -60,7 +60,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough(); // global options may stand after the command
   app.add_option("--data-root", context.data_root,
-                 "where records live (HEBE_DATA_ROOT; default: XDG data home)");
+                 "where records live (HEBE_DATA_ROOT; default: XDG data home)")
+      ->check([](const std::string& folder) {
+        return folder.empty() ? "an empty name is no folder: is a variable unset?" : "";
+      });
   app.add_option("--device", context.device,
                  "auto, sim, a GPU's UUID, PCI id, or index in PCI order (campaign-submit, "
                  "probe-meter: several, with commas; probe-meter: all, its default)")
@@ -70,7 +73,8 @@ int run(int argc, char** argv) {
       "inject a fault into the simulated GPU: NAME[@SECONDS] (repeatable; docs/simulation.md)");
   app.add_flag("--json", context.json, "one JSON value on stdout");
   app.add_flag("--dry-run", context.dry_run,
-               "check everything, say what would be done, do nothing");
+               "check everything, say what would be done, measure nothing (what was "
+               "compiled for it is kept)");
   app.add_flag("-q,--quiet", context.quiet, "no progress, no notices");
 
   int code = static_cast<int>(ExitCode::done);

@@ -53,7 +53,10 @@ int run_pipeline_probe(const Context& c, const PipelineProbeOptions& o) {
   subject->arch = o.arch;
   const auto worker = worker_of(c, o.source);
   if (!worker) return refused(worker.error());
-  if (c.dry_run) return c.print("would try 13 ways; nothing was run"), 0;
+  if (c.dry_run) {
+    if (c.json) return c.print_json({{"dry_run", true}, {"ways", 13}}), 0;
+    return c.print("would try 13 ways; nothing was run"), 0;
+  }
   const auto probe =
       campaign::probe_pipeline(root, {*subject, *worker, c.scratch(), c.variables, o.redact});
   if (!probe) return refused(probe.error());

@@ -232,9 +232,10 @@ Command probe_meter_command() {
                            "only");
             app.add_flag("--if-needed", o->if_needed,
                          "leave a board alone where its qualification holds, or it is simulated");
-            app.add_option("--verify", o->verify,
-                           "compute a stored qualification's findings again: part of its id, or "
-                           "\"\" for the newest of each board");
+            stands_alone(app, app.add_option("--verify", o->verify,
+                                             "compute a stored qualification's findings again: "
+                                             "part of its id, or \"\" for the newest of each "
+                                             "board"));
             app.footer("Without --device every device that CUDA shows is probed, one after the "
                        "other; --device takes several with commas.\nEach board has its own lease "
                        "and record, and all are tried. The exit code is the worst of theirs, in "

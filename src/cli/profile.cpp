@@ -146,7 +146,11 @@ int expire(const Context& c, const Options& o, const tune::Profile& profile) {
   if (!present) return c.refused(present.error());
   const auto expired = tune::expire_profile(profile, *present);
   if (!expired) return c.refused(expired.error());
-  if (const auto kept = keep(c, o, expired->profile); !kept) return c.refused(kept.error());
+  const bool none_left = expired->profile.rows().empty();
+  if (!none_left)
+    if (const auto kept = keep(c, o, expired->profile); !kept) return c.refused(kept.error());
+  if (none_left && !o.output.empty())
+    tell("hebe: no row holds any longer: " + o.output + " was not written\n");
   if (c.json) {
     c.print_json(tune::json_of(*expired));
   } else {
@@ -182,6 +186,18 @@ int run(const Context& c, const Options& o) {
   return two ? diff(c, *profiles) : expire(c, o, profiles->front().profile);
 }
 
+// An option that was given and that the action does not read; empty: none.
+std::string idle_option(const CLI::App& app, const std::string& action) {
+  for (const auto* option : app.get_options()) {
+    const auto& name = option->get_name();
+    if (option->count() == 0 || name == "action" || name == "file" || option == app.get_help_ptr())
+      continue;
+    const bool writes = action == "merge" || action == "expire";
+    if (name == "--output" ? !writes : action != "expire") return name;
+  }
+  return {};
+}
+
 } // namespace
 
 Command profile_command() {
@@ -212,7 +228,15 @@ Command profile_command() {
                 ->check(CLI::NonNegativeNumber);
             app.add_option("--date", o->date,
                            "expire: the time of now, UTC (2026-11-30T04:20:00Z)");
-            return [&c, o] { return run(c, *o); };
+            return [&c, o, &app] {
+              const auto idle = idle_option(app, o->action);
+              if (idle.empty()) return run(c, *o);
+              return c.refused({RefusalCode::bad_argument,
+                                idle + " does nothing with `profile " + o->action + "`",
+                                {},
+                                "see `hebe profile --help`",
+                                {}});
+            };
           }};
 }
 

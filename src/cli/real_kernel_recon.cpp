@@ -133,6 +133,7 @@ int run_real_kernel_recon(const Context& c, const RealKernelReconOptions& o) {
     const auto n = std::ranges::count_if(request.spec.cases, [&](auto& row) {
       return request.groups.empty() || request.groups.contains(row.group);
     });
+    if (c.json) return c.print_json({{"dry_run", true}, {"cases", n}}), 0;
     return c.print(fmt::format("{} cases; nothing was run", n)), 0;
   }
   if (const auto done = complete(request, c, o.source, o.redact); !done)

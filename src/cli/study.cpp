@@ -191,9 +191,10 @@ Command command(const char* name, const char* help, const char* spec,
               app.add_option("spec", o->spec, "a study: a TOML file, or a name in studies/");
             add_options(app, *o);
             if (what == study)
-              app.add_option("--verify", o->verify,
-                             "look at a sealed study again, from its samples on: part of its id, "
-                             "its folder, or \"\" for the newest");
+              stands_alone(app, app.add_option("--verify", o->verify,
+                                               "look at a sealed study again, from its samples "
+                                               "on: part of its id, its folder, or \"\" for the "
+                                               "newest"));
             return [&c, o, what] { return what(c, *o); };
           }};
 }

@@ -102,9 +102,10 @@ Command tune_command() {
             app.add_flag("--redact", o->redact,
                          "hash host name and UUIDs in the sealed runs, the "
                          "record and the profile");
-            app.add_option("--verify", o->verify,
-                           "look at a stored tune again, from its readings and samples on: part of "
-                           "its id, its file, or \"\" for the newest");
+            stands_alone(app, app.add_option("--verify", o->verify,
+                                             "look at a stored tune again, from its readings and "
+                                             "samples on: part of its id, its file, or \"\" for "
+                                             "the newest"));
             return [o, &c] { return run(c, *o); };
           }};
 }

@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "core/schema.hpp"
 #include "evidence/analysis_store.hpp"
+#include "evidence/sealed_study.hpp"
 #include "measure/intervals.hpp"
 
 #include <fmt/format.h>
@@ -160,14 +161,22 @@ Result<ComparedStudy> study_at(fs::path file, const std::string& given) {
   return study;
 }
 
+// Of a sealed study, which names its analysis.
+Result<ComparedStudy> analysis_of(const DataRoot& root, const std::string& study,
+                                  const std::string& given) {
+  HEBE_TRY(const auto sealed, load_study(root, study));
+  return study_at(root.analyses() / sealed.json.at("analysis").get<std::string>(), given);
+}
+
 } // namespace
 
 Result<ComparedStudy> compared_study(const Json& analysis, const std::string& given) {
   const Member m{&analysis, ""};
   if (const auto schema = m.at("schema"); *schema.value != "hebe.analysis.study/1")
-    return wrong("/schema",
-                 "required \"hebe.analysis.study/1\", found " +
-                     (schema.value->is_string() ? schema.value->dump() : schema.found()));
+    return refuse(RefusalCode::bad_schema,
+                  "at /schema: required \"hebe.analysis.study/1\", found " +
+                      (schema.value->is_string() ? schema.value->dump() : schema.found()),
+                  "studies are compared: give the analysis of one", "/schema");
   ComparedStudy study;
   study.given = given;
   HEBE_TRY(study.id, content_id(analysis));
@@ -194,9 +203,20 @@ Result<ComparedStudy> find_compared_study(const DataRoot& root, const std::strin
   if (name.empty())
     return refuse(RefusalCode::bad_argument, "a study has an empty name",
                   "give analysis ids or paths");
+  if (fs::exists(fs::path(name) / "study.json", ec)) { // studies/ID of a data root
+    const auto folder = fs::canonical(name, ec);
+    return analysis_of(DataRoot(folder.parent_path().parent_path()), folder.string(), name);
+  }
   if (name.find('/') != std::string::npos || fs::exists(name, ec)) return study_at(name, name);
-  HEBE_TRY(const auto id, find_analysis(root, name));
-  return study_at(root.analyses() / id, name);
+  const auto id = find_analysis(root, name);
+  if (id) return study_at(root.analyses() / *id, name);
+  if (id.error().code != RefusalCode::not_found) return std::unexpected(id.error());
+  auto study = analysis_of(root, name, name);
+  if (!study && study.error().code == RefusalCode::not_found)
+    return refuse(RefusalCode::not_found, "no study and no analysis is named \"" + name + "\"",
+                  "give part of an id below " + root.studies().string() + " or " +
+                      root.analyses().string());
+  return study;
 }
 
 } // namespace hebe::evidence

@@ -2,6 +2,7 @@
 
 #include "core/files.hpp"
 #include "evidence/run_tree.hpp"
+#include "evidence/sealed_run.hpp"
 
 #include <algorithm>
 
@@ -80,6 +81,14 @@ Result<fs::path> DataRoot::find_run(const std::string& name) const {
                   "\"" + name + "\" fits " + std::to_string(hits.size()) + " runs",
                   "give more of the run id, e.g. " + hits.front().filename().string());
   return hits.front();
+}
+
+std::optional<fs::path> DataRoot::find_sealed(const std::string& seal) const {
+  const auto ending = "-" + seal.substr(0, kSealDigitsInName);
+  std::optional<fs::path> newest; // names sort by time
+  for (auto& run : sealed())
+    if (run.filename().string().ends_with(ending)) newest = std::move(run);
+  return newest;
 }
 
 std::optional<fs::path> DataRoot::newest_run() const {

@@ -46,6 +46,9 @@ public:
   /// A run directory by path, by run id, or by a unique part of one. Refuses: not_found,
   /// half_written.
   [[nodiscard]] Result<std::filesystem::path> find_run(const std::string& name) const;
+  /// A run with this seal (64 hex digits), the newest of several: equal seals are equal runs, for
+  /// a simulated experiment can be made twice. none: it is not here.
+  [[nodiscard]] std::optional<std::filesystem::path> find_sealed(const std::string& seal) const;
   /// The newest run, if any.
   [[nodiscard]] std::optional<std::filesystem::path> newest_run() const;
 

@@ -111,8 +111,7 @@ Result<ReceiptSubject> read_tune(const DataRoot& given, const fs::path& file,
     if (shape.at("finalists").is_null()) continue;
     for (const auto& run : shape.at("finalists").at("runs")) {
       const auto seal = run.at("seal").get<std::string>();
-      const auto place = root.find_run(seal.substr(0, kSealDigitsInName));
-      if (!place) out.missing.push_back("run with seal " + seal);
+      if (!root.find_sealed(seal)) out.missing.push_back("run with seal " + seal);
       out.digests.push_back({"run " + seal.substr(0, kSealDigitsInName), seal});
       qualified = qualified && run.at("qualified").get<bool>();
     }

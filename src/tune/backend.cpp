@@ -28,7 +28,8 @@ bool cannot_run(RefusalCode code) {
   switch (code) {
   case RefusalCode::case_failed:
   case RefusalCode::compile_failed:
-  case RefusalCode::bad_spec: // by the device: a block's shared memory, another architecture
+  case RefusalCode::bad_argument: // by the case or the compiler: 3 warps
+  case RefusalCode::bad_spec:     // by the device: a block's shared memory, another architecture
   case RefusalCode::abi_mismatch:
   case RefusalCode::unsupported:
   case RefusalCode::toolchain_unavailable:

@@ -80,7 +80,19 @@ void on_missing(Missing tell, void* user) {
 } // namespace hebe::dispatch
 
 int hebe_dispatch_load(const char* file, const char* board, char* why, size_t why_size) {
-  const auto loaded = hebe::dispatch::load(file, board);
+  hebe::dispatch::Loaded loaded;
+  try {
+    loaded = file == nullptr || board == nullptr
+                 ? hebe::dispatch::refused(
+                       {hebe::RefusalCode::bad_argument,
+                        file == nullptr ? "no profile was named" : "no board was named",
+                        {},
+                        "give a profile's file and the name of the board that it is used on",
+                        {}})
+                 : hebe::dispatch::load(file, board);
+  } catch (const std::exception&) { // no memory
+    loaded.exit_code = static_cast<int>(hebe::ExitCode::bug);
+  }
   if (why != nullptr && why_size > 0) {
     const auto n = std::min(why_size - 1, loaded.why.size());
     std::memcpy(why, loaded.why.data(), n);
@@ -93,6 +105,7 @@ void hebe_dispatch_unload(void) { hebe::dispatch::unload(); }
 
 int hebe_dispatch_find(const char* operation, const int64_t* sizes, size_t count, const char* dtype,
                        hebe_choice* out) {
+  if (operation == nullptr || dtype == nullptr || (sizes == nullptr && count > 0)) return 0;
   const auto* c = hebe::dispatch::find(operation, {sizes, count}, dtype);
   if (c == nullptr) return 0;
   if (out != nullptr)
@@ -112,6 +125,7 @@ void hebe_dispatch_on_missing(hebe_missing tell, void* user) {
 
 size_t hebe_dispatch_dimensions(const char* operation, const char* dtype, char* names,
                                 size_t names_size) {
+  if (operation == nullptr || dtype == nullptr) return 0;
   try {
     const auto found = hebe::dispatch::dimensions(operation, dtype);
     std::string text;

@@ -50,6 +50,31 @@ LibrarySearch cublaslt_search(const BackendSpec& b,
   return out;
 }
 
+bool same_names(const Json& a, const Json& b) {
+  return a.size() == b.size() &&
+         std::ranges::all_of(a.items(), [&](const auto& item) { return b.contains(item.key()); });
+}
+
+// One value that a case does not take is a candidate less. Where no candidate of a backend is left
+// for that reason, it is the specification's fault: a misspelt name of a parameter, say.
+Status some_value_was_taken(const PreparedShape& shape) {
+  for (const auto& refused : shape.candidates) {
+    if (!refused.why || refused.why->code != RefusalCode::bad_argument) continue;
+    const bool taken = std::ranges::any_of(shape.candidates, [&](const auto& c) {
+      return c.candidate.backend == refused.candidate.backend &&
+             c.state != TriedCandidate::State::unavailable &&
+             same_names(c.candidate.configuration, refused.candidate.configuration);
+    });
+    if (taken) continue;
+    auto r = *refused.why;
+    r.what = fmt::format("no candidate of backend \"{}\" is taken, as {}: {}",
+                         refused.candidate.backend, text_of(refused.candidate), r.what);
+    if (r.next.empty()) r.next = "see the backend's space and option_space in the specification";
+    return std::unexpected(std::move(r));
+  }
+  return {};
+}
+
 } // namespace
 
 Result<Backends> backends_of(const TuneSpec& spec, const HostMetering& host) {
@@ -128,7 +153,7 @@ Status prepare(PreparedShape& shape, const TuneSpec& spec, const Backends& backe
     HEBE_CHECK(has_dtype(shape.baseline().compiled.launch, spec.dtype));
     own.baseline = &shape.baseline();
   }
-  return {};
+  return some_value_was_taken(shape);
 }
 
 } // namespace hebe::tune

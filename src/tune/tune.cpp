@@ -298,6 +298,11 @@ private:
     return std::ranges::all_of(out_.shapes, [](auto& s) { return s.voided.has_value(); });
   }
 
+  // A dry run compiles nothing: what is not refused by then may be later.
+  static std::string state_before_compiling(TriedCandidate::State state) {
+    return state == TriedCandidate::State::ready ? "not compiled" : std::string(name_of(state));
+  }
+
   Result<TuneOutcome> preview() {
     Json shapes = Json::array();
     for (const auto& shape : out_.shapes) {
@@ -307,7 +312,7 @@ private:
         candidates.push_back({{"backend", c.candidate.backend},
                               {"name", c.candidate.name},
                               {"configuration", c.candidate.configuration},
-                              {"state", name_of(c.state)},
+                              {"state", state_before_compiling(c.state)},
                               {"why", c.why ? Json(c.why->what) : Json()}});
       shapes.push_back({{"name", shape.prepared.spec->shape.name},
                         {"candidates", candidates},

@@ -325,12 +325,20 @@ std::string_view name_of(Method m) {
   return "halving";
 }
 
+namespace {
+std::string names_of(const std::vector<ShapeSpec>& shapes) {
+  std::string out;
+  for (const auto& s : shapes) out += (out.empty() ? "" : ", ") + s.shape.name;
+  return out;
+}
+} // namespace
+
 Status keep_shapes(TuneSpec& spec, const std::vector<std::string>& names) {
   if (names.empty()) return {};
   for (const auto& name : names)
     if (std::ranges::none_of(spec.shapes, [&](auto& s) { return s.shape.name == name; }))
       return refuse(RefusalCode::bad_argument, "--shape: there is no shape \"" + name + "\"",
-                    "name one of the specification", spec.name);
+                    "name one of the specification: " + names_of(spec.shapes), spec.name);
   std::erase_if(spec.shapes,
                 [&](auto& s) { return std::ranges::find(names, s.shape.name) == names.end(); });
   spec.all_shapes = false;

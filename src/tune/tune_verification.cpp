@@ -215,7 +215,7 @@ FinalistOf sealed_finalists(const evidence::DataRoot& root) {
   return [&root](evidence::PartsReport& all, evidence::VerifyReport& report,
                  const FinalistPair& pair) -> std::optional<campaign::JobOutcome> {
     const auto seal = pair.run.at("seal").get<std::string>();
-    const auto place = root.find_run(seal.substr(0, evidence::kSealDigitsInName));
+    const auto place = root.find_sealed(seal);
     if (place) return check_finalist(report, *place, pair);
     all.missing(report, "the run");
     return std::nullopt;

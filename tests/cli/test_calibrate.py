@@ -124,6 +124,17 @@ def test_a_missing_figure_is_the_machines_fault_and_a_wrong_case_is_usage(hebe, 
         assert 'member "triton"' in out["refused"]["what"]
 
 
+def test_where_the_placement_cannot_be_written_nothing_is_measured(hebe, tmp_path):
+    for out in (tmp_path, tmp_path / "none" / "p.json"):
+        done = hebe("--device", "sim", "calibrate", "placement", "--members", "triton", "--out", str(out))
+        assert done.returncode == 2 and "--out" in done.stderr and "next:" in done.stderr, done.stderr
+        assert "%" not in done.stderr  # no progress was made
+    done = hebe("calibrate", "placement", "--show", str(tmp_path / "p.json"), "--members", "triton")
+    assert done.returncode == 2 and "--show" in done.stderr
+    done = hebe("--device", "sim", "calibrate", "placement", "--days", "3")
+    assert done.returncode == 2 and "--show" in done.stderr
+
+
 def test_a_member_that_nobody_knows_is_a_usage_error(hebe):
     code, out = hebe.json(*SMALL, "--members", "tpu")
     assert code == 2 and "tpu" in out["refused"]["what"]

@@ -1,5 +1,6 @@
 """doctor and data-init."""
 
+import json
 import os
 
 import pytest
@@ -32,6 +33,23 @@ def test_doctor_names_what_is_wrong_and_how_to_fix_it(hebe, fault, check):
     assert code == 3
     failed = [c for c in out["checks"] if not c["passed"]]
     assert [c["name"] for c in failed] == [check] and failed[0]["fix"]
+
+
+def test_doctor_does_not_call_a_root_ready_that_cannot_be_written(hebe, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    for root in (file, file / "below", "/proc/nothing"):
+        done = hebe("doctor", "--device", "sim", "--data-root", str(root), "--json")
+        (check,) = [c for c in json.loads(done.stdout)["checks"] if c["name"] == "data root"]
+        assert done.returncode == 3 and not check["passed"], root
+        assert str(root).rsplit("/", 1)[0] in json.dumps(check), check
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".hebe")) == []
+
+
+def test_an_empty_data_root_is_a_usage_error_everywhere(hebe):
+    for command in (("doctor", "--device", "sim"), ("queue-status",), ("run-verify", "--all"), ("run-aa", "--device", "sim")):
+        done = hebe("--data-root", "", *command)
+        assert done.returncode == 2 and "--data-root" in done.stderr and "bug" not in done.stderr, done.stderr
 
 
 def test_doctor_without_triton_names_it(hebe, tmp_path):

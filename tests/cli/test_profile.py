@@ -64,9 +64,18 @@ def test_expire_downgrades_and_rejects_by_name(hebe, write, tmp_path):
     assert (code, got["expired"][0]["outcome"], got["expired"][0]["reasons"]) == (1, "downgraded", ["driver was 580 and is 581"])
     assert json.loads(out.read_text())["rows"][0]["provenance"] == "estimated"
     out.unlink()
-    code, got = hebe.json("profile", "expire", a, "--meter", "nvml.samples.total_power=frozen", "-o", str(out))
-    assert (code, got["refused"]["not_written"]) == (3, str(out))
-    assert not out.exists()
+    done = hebe("profile", "expire", a, "--meter", "nvml.samples.total_power=frozen", "-o", str(out))
+    assert done.returncode == 1 and "rejected" in done.stdout and "frozen" in done.stdout  # its reason, though no row is left
+    assert "was not written" in done.stderr and not out.exists()
+
+
+@pytest.mark.parametrize("action, option", [("show", ("-o", "x.json")), ("diff", ("-o", "x.json")), ("merge", ("--board", "X")),
+                                            ("show", ("--days", "3")), ("verify", ("--driver", "580"))])
+def test_an_option_that_the_action_does_not_read_is_refused(hebe, write, tmp_path, action, option):
+    files = [str(write("a.json")), str(write("b.json"))][:2 if action in ("diff", "merge") else 1]
+    done = hebe("profile", action, *files, *option, cwd=tmp_path)
+    assert done.returncode == 2 and "does nothing with" in done.stderr, done.stderr
+    assert not (tmp_path / "x.json").exists()
 
 
 def test_what_is_no_profile_is_refused(hebe, write, tmp_path):

@@ -21,6 +21,18 @@ def test_everything_of_a_study_is_verified_again(done):
     assert hebe("run-verify", "--all").returncode == 0 and hebe("analysis-verify", "--all").returncode == 0
 
 
+def test_a_study_is_compared_by_its_own_id_and_folder(done):
+    hebe, _ = done
+    (study,) = (hebe.root / "studies").iterdir()
+    analysis = json.loads((study / "study.json").read_text())["analysis"]
+    code, expected = hebe.json("compare", analysis, analysis)
+    assert "not_found" not in json.dumps(expected)
+    for name in (study.name, study.name[13:30], str(study), f"{study}/"):
+        assert hebe.json("compare", name, name) == (code, json.loads(json.dumps(expected).replace(analysis, name))), name
+    code, out = hebe.json("compare", "study_sha256_" + "0" * 64, study.name)
+    assert code == 2 and out["refused"]["code"] == "not_found" and "studies" in out["refused"]["next"]
+
+
 @pytest.mark.parametrize("part", ["study/page.html", "study/study.json", "campaign/plan.json", "campaign/jobs/primary.json",
                                   "run/windows.jsonl", "analysis/analysis.json", "dataset/manifest.json", "record", "cubin"])
 def test_a_flipped_bit_anywhere_in_a_study_is_named(done, tmp_path, part):

@@ -24,6 +24,21 @@ def tuned(tmp_path_factory):
     return h, out
 
 
+def test_a_tune_that_was_made_twice_is_verified(tmp_path):
+    """Equal seeds give equal runs on the simulated GPU, in two folders."""
+    hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
+    ids = {tune(hebe)[1]["id"] for _ in range(2)}
+    assert len(ids) == 1 and len(hebe.runs()) == 2 * len({p.name.rsplit("-", 1)[1] for p in hebe.runs()})
+    done = hebe("tune", "--verify", "")
+    assert done.returncode == 0, done.stdout
+    (profile,) = (hebe.root / "profiles").glob("*")
+    assert hebe("profile", "verify", str(profile)).returncode == 0
+    key = tmp_path / "key"
+    assert hebe("receipt", "key", str(key)).returncode == 0
+    done = hebe("receipt", "sign", ids.pop(), "--key", str(key))
+    assert done.returncode == 0, done.stderr
+
+
 class Copy:
     """A data root of one's own, to be changed."""
 

@@ -164,6 +164,34 @@ TEST(CapiCallables, a_stream_is_good_for_nothing_after_its_measurement) {
   EXPECT_EQ(hebe_sim_enqueue(nullptr, 1e-3, 100, 1, 0), 2);
 }
 
+TEST(CapiCallables, a_number_is_taken_as_it_is_or_refused_by_its_name) {
+  Caller caller;
+  const std::pair<const char*, Json> wrong[] = {{"pairs", 2.5},
+                                                {"pairs", 4294967300},
+                                                {"pairs", 2147483648},
+                                                {"pairs", -4294967290},
+                                                {"pairs", 1e30},
+                                                {"pairs", Json::array({4})},
+                                                {"window_s", "0.5"},
+                                                {"device", 0},
+                                                {"faults", "counter_frozen"},
+                                                {"faults", Json::array({3})},
+                                                {"energy_margin_percent", true},
+                                                {"calls_per_enqueue", Json::array({-3, -3})},
+                                                {"calls_per_enqueue", Json::array({1.5, 2})},
+                                                {"calls_per_enqueue", Json::array({4294967297, 1})},
+                                                {"calls_per_enqueue", Json::array({"1", 1})},
+                                                {"calls_per_enqueue", 3}};
+  for (const auto& [name, value] : wrong) {
+    const auto told = call(hebe_measure, caller, {{name, value}});
+    EXPECT_EQ(told.code(), "bad_argument") << name << " " << value;
+    const auto text = told.json.dump();
+    EXPECT_NE(text.find(name), std::string::npos) << text;
+    EXPECT_EQ(text.find("json.exception"), std::string::npos) << text;
+  }
+  EXPECT_EQ(caller.calls, 0);
+}
+
 TEST(CapiCallables, what_is_no_request_is_refused_by_what_is_wrong_with_it) {
   Caller caller;
   EXPECT_NE(call(hebe_measure, caller, {{"pears", 3}}).json.dump().find("pears"),

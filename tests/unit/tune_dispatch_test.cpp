@@ -103,6 +103,24 @@ TEST_F(Dispatch, a_load_that_fails_leaves_what_was_there) {
   EXPECT_EQ(found({1, 64}), "a");
 }
 
+TEST_F(Dispatch, takes_no_null_for_a_name) {
+  char why[200];
+  EXPECT_EQ(hebe_dispatch_load(nullptr, "b", why, sizeof why), 2);
+  EXPECT_NE(std::string(why).find("no profile was named"), std::string::npos) << why;
+  EXPECT_EQ(hebe_dispatch_load("/none", nullptr, why, sizeof why), 2);
+  EXPECT_NE(std::string(why).find("no board was named"), std::string::npos) << why;
+  EXPECT_EQ(hebe_dispatch_load(nullptr, nullptr, nullptr, 0), 2);
+  ASSERT_TRUE(load(profile_of({row_of("a", "m<=4,n=64")})).ok);
+  const std::int64_t sizes[] = {3, 64};
+  EXPECT_EQ(hebe_dispatch_find(nullptr, sizes, 2, "bf16", nullptr), 0);
+  EXPECT_EQ(hebe_dispatch_find("matmul", nullptr, 2, "bf16", nullptr), 0);
+  EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 2, nullptr, nullptr), 0);
+  EXPECT_EQ(hebe_dispatch_find("matmul", nullptr, 0, "bf16", nullptr), 0);
+  EXPECT_EQ(hebe_dispatch_dimensions(nullptr, "bf16", nullptr, 0), 0U);
+  EXPECT_EQ(hebe_dispatch_dimensions("matmul", nullptr, nullptr, 0), 0U);
+  EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 2, "bf16", nullptr), 1);
+}
+
 TEST_F(Dispatch, speaks_c) {
   char why[16];
   EXPECT_EQ(hebe_dispatch_load("/none", "b", why, sizeof why), 2);
