@@ -22,7 +22,7 @@ struct TtgirOptions {
 };
 
 Result<std::unique_ptr<ttgir::Module>> module_of(const std::string& file, bool carry) {
-  HEBE_TRY(auto text, read_file(file));
+  HEBE_TRY(auto text, read_given_file(file));
   return ttgir::read_module(std::move(text), {carry, file});
 }
 

@@ -149,7 +149,7 @@ int estimated(const Context& c, const TtgirCountOptions& o, const ttgir::Module&
 }
 
 int run_ttgir_count(const Context& c, const TtgirCountOptions& o) {
-  auto text = read_file(o.file);
+  auto text = read_given_file(o.file);
   if (!text) return c.refused(text.error());
   const auto module = ttgir::read_module(std::move(*text), {true, o.file});
   if (!module) return c.refused(module.error());

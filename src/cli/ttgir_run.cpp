@@ -22,7 +22,7 @@ struct TtgirRunOptions {
 };
 
 int run_ttgir_run(const Context& c, const TtgirRunOptions& o) {
-  auto text = read_file(o.file);
+  auto text = read_given_file(o.file);
   if (!text) return c.refused(text.error());
   const auto module = ttgir::read_module(std::move(*text), {true, o.file});
   if (!module) return c.refused(module.error());

@@ -74,6 +74,18 @@ Result<std::string> read_file(const fs::path& path) {
   return read_to_end(fd.get(), path, kLargestRead, [](std::string_view) {});
 }
 
+Status there_is(const fs::path& given) {
+  std::error_code ec;
+  if (fs::exists(fs::symlink_status(given, ec))) return {};
+  return refuse(RefusalCode::not_found, "there is no such file", "give the path of a file",
+                given.string());
+}
+
+Result<std::string> read_given_file(const fs::path& path) {
+  HEBE_CHECK(there_is(path));
+  return read_file(path);
+}
+
 Result<FileDescriptor> open_record(const fs::path& path) {
   // O_NONBLOCK: opening a pipe in a record's place must not wait for its writer.
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

@@ -36,6 +36,10 @@ private:
 
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
 
+/// read_file() of what a user named: not_found, a usage error, where nothing is there.
+[[nodiscard]] Result<std::string> read_given_file(const std::filesystem::path& path);
+[[nodiscard]] Status there_is(const std::filesystem::path& given);
+
 /// Opens a stored record: a regular file under its own name. A symbolic link, a device or a pipe
 /// in a record's place is io_failed, whatever it would give to read.
 [[nodiscard]] Result<FileDescriptor> open_record(const std::filesystem::path& path);

@@ -59,6 +59,7 @@ Status not_nested_deeply(std::string_view text, const std::string& where) {
 
 Result<Json> read_spec_file(const std::filesystem::path& file) {
   constexpr std::uint64_t kLargestSpec = 64 << 20;
+  HEBE_CHECK(there_is(file));
   HEBE_TRY(const auto record, read_record(file, kLargestSpec));
   const auto& text = record.bytes;
   const auto where = file.string();

@@ -133,9 +133,10 @@ Result<Json> read_checked_spec(const fs::path& file, std::string_view schema) {
   HEBE_TRY(const auto json, read_spec_file(file));
   if (auto ok = check_schema(json, schema, file.string()); !ok) {
     ok.error().code = RefusalCode::bad_spec; // somebody wrote it, no Hebe did
-    ok.error().next =
-        "docs/qualification.md and docs/studies.md say what a specification has; studies/ has "
-        "examples";
+    ok.error().next = std::string(schema.find("tune") != std::string_view::npos
+                                      ? "docs/tuning.md says"
+                                      : "docs/qualification.md and docs/studies.md say") +
+                      " what a specification has; studies/ has examples";
     return std::unexpected(std::move(ok).error());
   }
   if (auto storable = canonical_json(json); !storable) { // it stands in the record

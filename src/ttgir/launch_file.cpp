@@ -93,7 +93,7 @@ Result<std::size_t> LaunchFile::add_buffer(const std::filesystem::path& folder,
                                            const std::string& where) {
   Buffer buffer;
   buffer.path = folder / file;
-  HEBE_TRY(const std::string bytes, read_file(buffer.path));
+  HEBE_TRY(const std::string bytes, read_given_file(buffer.path));
   if (entry.contains("bytes") && entry["bytes"] != Json(bytes.size()))
     return wrong(fmt::format("{} has {} bytes, not {}", buffer.path.string(), bytes.size(),
                              entry["bytes"].dump()),
@@ -107,7 +107,7 @@ Result<std::size_t> LaunchFile::add_buffer(const std::filesystem::path& folder,
 }
 
 Result<LaunchFile> LaunchFile::read(const std::filesystem::path& path) {
-  HEBE_TRY(const std::string text, read_file(path));
+  HEBE_TRY(const std::string text, read_given_file(path));
   HEBE_TRY(const Json json, parse_json(text, path.string()));
   LaunchFile file;
   const auto folder = path.parent_path();

@@ -263,3 +263,12 @@ def test_a_margin_wider_than_the_tiers_cannot_qualify(hebe):
     code, out = hebe.json(*CONFIRM, "--set", "n=65536", "--energy-margin", "5")
     failing = {c["name"] for c in out["analysis"]["conditions"] if not c["holds"]}
     assert "margins within the tier's" in failing and not out["analysis"]["qualified"]
+
+
+@pytest.mark.parametrize("command", [("campaign-plan", "FILE"), ("ttgir", "verify", "FILE"), ("ttgir", "print", "FILE"),
+                                     ("ttgir", "count", "FILE"), ("ttgir", "run", "FILE", "--launch", "FILE"), ("tune", "FILE"),
+                                     ("study", "FILE"), ("profile", "show", "FILE"), ("receipt", "verify", "FILE", "--key", "FILE")])
+def test_a_file_that_is_not_there_is_a_usage_error_with_a_next_step(hebe, tmp_path, command):
+    missing = str(tmp_path / "missing.toml")
+    done = hebe(*(missing if word == "FILE" else word for word in command))
+    assert done.returncode == 2 and missing in done.stderr and "next:" in done.stderr, done.stderr

@@ -50,8 +50,8 @@ def test_odd_files(tmp_path, content, code):
 
 
 def test_what_is_no_file_is_refused(tmp_path):
-    for path in (tmp_path, tmp_path / "absent"):
-        assert ttgir("print", path).returncode == 3
+    for path, code in ((tmp_path, 3), (tmp_path / "absent", 2)):
+        assert ttgir("print", path).returncode == code
     assert ttgir().returncode == 2 and ttgir("print").returncode == 2
 
 
