@@ -12,7 +12,8 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .measuring import PathLike, measure
+from .arguments import faults_of
+from .measuring import PathLike, checked, measure
 from .refused import Refused
 from .results import Measurement
 
@@ -112,18 +113,23 @@ def autotune(configs: Sequence[Any], key: Sequence[str], prune_configs_by: dict[
              pre_hook: Callable[..., object] | None = None, post_hook: Callable[..., object] | None = None,
              warmup: float | None = None, rep: float | None = None, use_cuda_graph: bool = False,
              do_bench: Callable[..., Any] | None = None, cache_results: bool = False, *, objective: str = "energy",
-             marginal: bool = False, pairs: int = 2, window: float = 1.0, warm_up: float = 3.0, device: str = "auto",
-             seed: int | None = None, faults: Iterable[str] = (), data_root: PathLike | None = None) -> Callable[[Any], Any]:
+             marginal: bool = False, pairs: int = 2, window: float = 1.0, warm_up: float = 3.0,
+             device: str | int | None = "auto", seed: int | None = None, faults: Iterable[str] = (),
+             data_root: PathLike | None = None) -> Callable[[Any], Any]:
     """`triton.autotune` with the energy of a launch in place of its time: put it where that stands.
 
     `objective`: energy (J), edp (J·s) or latency (s), each over the meter's windows; `marginal`: energy beyond an idle
     board. What follows is as `hebe.measure` has it. `warmup`, `rep`, `use_cuda_graph` and `cache_results` have no meaning
     here and are ignored with a notice; `do_bench` is what times a key whose energy was not measured (default: Triton's).
     Hooks and restored values are part of a launch, as in Triton. A configuration that cannot be compiled never wins; one
-    that ran and was not measured voids the key. Raises `Refused` (toolchain_unavailable) where Triton is not installed.
+    that ran and was not measured voids the key. Raises `Refused` (bad_argument, toolchain_unavailable where Triton is not
+    installed) and ValueError here already, before a kernel is tuned.
     """
     if objective not in _OBJECTIVES:
         raise ValueError(f"objective is {', '.join(_OBJECTIVES)}, not {objective!r}")
+    options: dict[str, Any] = {"pairs": pairs, "window": window, "warm_up": warm_up, "device": device, "seed": seed,
+                               "faults": faults_of(faults), "data_root": data_root, "idle": 2.0 if marginal else 0.0}
+    checked(**options)  # here, and not in the tuning of a key, which has Triton's times to fall back on
     try:
         autotuner = _energy_autotuner(importlib.import_module("triton.runtime.autotuner").Autotuner)
     except ImportError as error:
@@ -134,8 +140,6 @@ def autotune(configs: Sequence[Any], key: Sequence[str], prune_configs_by: dict[
     if unused:
         warnings.warn(f"hebe.autotune ignores {', '.join(unused)}: its windows are as long as the meter needs, and Triton's "
                       "file cache holds times", UserWarning, stacklevel=2)
-    options = {"pairs": pairs, "window": window, "warm_up": warm_up, "device": device, "seed": seed, "faults": tuple(faults),
-               "data_root": data_root, "idle": 2.0 if marginal else 0.0}
 
     def decorate(fn: Any) -> Any:
         return autotuner(fn, objective, marginal, options, do_bench, configs=configs, key=list(key),

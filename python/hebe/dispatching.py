@@ -2,7 +2,8 @@
 variable HEBE_PROFILE; out: a choice, or None to fall back.
 
 Invariant: dispatch is off until a profile is loaded; a row that is missing, and a HEBE_PROFILE that cannot be loaded, are
-said once as a warning and fall back. Uses libhebe_dispatch.so alone: no Arrow.
+said once as a warning and fall back. Uses libhebe_dispatch.so alone, with no Arrow, but where no board is named: that one
+libhebe.so is asked for.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
-from . import library
-from .refused import Refused
+from . import arguments, library
+from .refused import Refused, refused_from_text
 
 
 class _Choice(ctypes.Structure):
@@ -47,26 +48,36 @@ class Choice:
         return f"Choice({self.name} {dict(self.configuration)} for {self.shape}: {self.energy_nj} nJ ({self.provenance}))"
 
 
+def _declare(found: ctypes.CDLL) -> None:
+    found.hebe_dispatch_load.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    found.hebe_dispatch_unload.argtypes, found.hebe_dispatch_unload.restype = [], None
+    found.hebe_dispatch_find.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.c_char_p,
+                                         ctypes.POINTER(_Choice)]
+    found.hebe_dispatch_dimensions.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    found.hebe_dispatch_dimensions.restype = ctypes.c_size_t
+    found.hebe_dispatch_on_missing.argtypes, found.hebe_dispatch_on_missing.restype = [_MISSING, ctypes.c_void_p], None
+
+
 class _Table:
     """The table of this process, loaded at most once from HEBE_PROFILE."""
 
     def __init__(self) -> None:
-        self.guard = threading.Lock()
+        #: Held over a whole load, so that who asks meanwhile waits for it. Entered again by a signal's handler that dispatches.
+        self.guard = threading.RLock()
         self.library: ctypes.CDLL | None = None
         self.missed: list[tuple[str, str]] = []
-        self.asked_environment = False
+        self.asked_environment = False  # read without the guard: true only once there is nothing to wait for
         self.keep_alive: object = None  # the callback
+
+    def first_missed(self) -> tuple[str, str] | None:
+        try:
+            return self.missed.pop(0)
+        except IndexError:  # nothing, or another thread has told it
+            return None
 
     def loaded(self) -> ctypes.CDLL:
         if self.library is None:
-            found = ctypes.CDLL(str(library.file_of("libhebe_dispatch.so")))
-            found.hebe_dispatch_load.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
-            found.hebe_dispatch_find.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t,
-                                                 ctypes.c_char_p, ctypes.POINTER(_Choice)]
-            found.hebe_dispatch_dimensions.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
-            found.hebe_dispatch_dimensions.restype = ctypes.c_size_t
-            found.hebe_dispatch_on_missing.argtypes = [_MISSING, ctypes.c_void_p]
-            found.hebe_dispatch_on_missing.restype = None
+            found = library.opened(library.file_of("libhebe_dispatch.so"), _declare)
             # Told from within find(): the warning is given after it, where it may be raised.
             tell = _MISSING(lambda operation, dtype, user: self.missed.append((operation.decode(), dtype.decode())))
             found.hebe_dispatch_on_missing(tell, None)
@@ -77,21 +88,31 @@ class _Table:
 _table = _Table()
 
 
+def _this_board() -> str:
+    """The name of this machine's GPU, by libhebe.so: libhebe_dispatch.so knows of none."""
+    try:
+        return str(library.call("hebe_status", {"data_root": library.data_root(), "device": "auto"})["device"]["name"])
+    except Refused as refused:
+        otherwise = "" if refused.code == "no_device" or not refused.next else f"; or, for this machine's GPU: {refused.next}"
+        raise Refused(refused.code, refused.what, refused.where,
+                      'name the board whose rows count, such as "NVIDIA H200": board= of load_profile, HEBE_BOARD beside HEBE_PROFILE'
+                      + otherwise, exit=refused.exit) from refused
+
+
 def load_profile(file: str | os.PathLike[str], board: str | None = None) -> None:
     """Makes the rows of `board` (its name; default: this machine's GPU) the ones that `dispatch` sees. Raises `Refused`.
 
     A load that is refused leaves the profile that was there before.
     """
-    if board is None:
-        board = str(library.call("hebe_status", {"data_root": library.data_root(), "device": "auto"})["device"]["name"])
+    path = arguments.c_path("file", file)
+    of_board = arguments.c_text("board", _this_board() if board is None else board, "NVIDIA H200")
     with _table.guard:
-        loaded = _table.loaded()
+        why = ctypes.create_string_buffer(_TEXT_BYTES)
+        code = _table.loaded().hebe_dispatch_load(path, of_board, why, _TEXT_BYTES)
+        if code != 0:
+            raise refused_from_text(why.value.decode(errors="replace"), _CODES.get(code, "internal"), code, os.fsdecode(path),
+                                    "see `hebe profile show`")
         _table.asked_environment = True  # what was asked for by name goes before the variable
-    why = ctypes.create_string_buffer(_TEXT_BYTES)
-    code = loaded.hebe_dispatch_load(os.fsencode(file), board.encode(), why, _TEXT_BYTES)
-    if code != 0:
-        raise Refused(_CODES.get(code, "internal"), why.value.decode(errors="replace"), os.fspath(file),
-                      "see `hebe profile show`", exit=code)
 
 
 def unload_profile() -> None:
@@ -104,47 +125,69 @@ def unload_profile() -> None:
 
 def _load_from_environment() -> None:
     """HEBE_PROFILE turns dispatch on (HEBE_BOARD: the rows of a board of that name). Once, whatever comes of it."""
+    told: Refused | None = None
     with _table.guard:
-        asked, _table.asked_environment = _table.asked_environment, True
-    file = os.environ.get("HEBE_PROFILE")
-    if asked or not file:
-        return
-    try:
-        load_profile(file, os.environ.get("HEBE_BOARD"))
-    except Refused as refused:
-        warnings.warn(f"hebe: HEBE_PROFILE is not used, so that every dispatch falls back: {refused}", RuntimeWarning, stacklevel=3)
+        file = os.environ.get("HEBE_PROFILE")
+        try:
+            if not _table.asked_environment and file:
+                load_profile(file, os.environ.get("HEBE_BOARD") or None)
+        except Refused as refused:
+            told = refused
+        finally:
+            _table.asked_environment = True
+    if told is not None:  # outside the guard: a warning may call anything, and be raised
+        warnings.warn(f"hebe: HEBE_PROFILE is not used, so that every dispatch falls back: {told}", RuntimeWarning, stacklevel=3)
 
 
-def _in_order(sizes: Mapping[str, int] | Sequence[int], operation: str, dtype: str, loaded: ctypes.CDLL) -> list[int] | None:
-    if not isinstance(sizes, Mapping):
-        return [int(size) for size in sizes]
+def _size(of: object, value: object) -> int:
+    """Brought into 64 bits: no row has a size at their ends either (src/tune/dispatch_table.cpp: 2^62), so it misses as it would."""
+    found = arguments.index_or_none(value)
+    if found is None:
+        raise TypeError(f"sizes[{of!r}] is {arguments.shown(value)}, not a whole number")
+    return min(max(found, -2**63), 2**63 - 1)
+
+
+def _whole(sizes: Mapping[str, SupportsIndex] | Sequence[SupportsIndex]) -> dict[str, int] | list[int]:
+    if isinstance(sizes, Mapping):
+        return {name: _size(name, size) for name, size in sizes.items()}
+    if isinstance(sizes, (str, bytes, bytearray)) or not isinstance(sizes, Iterable):
+        raise TypeError(f"sizes is {arguments.shown(sizes)}, not whole numbers in the profile's order or by name")
+    return [_size(at, size) for at, size in enumerate(sizes)]
+
+
+def _in_order(sizes: dict[str, int] | list[int], operation: str, of: tuple[bytes, bytes], loaded: ctypes.CDLL) -> list[int]:
+    if isinstance(sizes, list):
+        return sizes
     names = ctypes.create_string_buffer(_TEXT_BYTES)
-    loaded.hebe_dispatch_dimensions(operation.encode(), dtype.encode(), names, _TEXT_BYTES)
+    loaded.hebe_dispatch_dimensions(*of, names, _TEXT_BYTES)
     order = names.value.decode().split(",") if names.value else []
     if not order:
         return []  # find() says that it is missing
     if set(order) != set(sizes):
-        raise Refused("bad_argument", f"{operation} has the sizes {', '.join(order)}, not {', '.join(sizes)}", "sizes")
-    return [int(sizes[name]) for name in order]
+        raise Refused("bad_argument", f"{operation} has the sizes {', '.join(order)}, not {', '.join(map(str, sizes))}", "sizes",
+                      "give each of them once, by its name")
+    return [sizes[name] for name in order]
 
 
-def dispatch(operation: str, sizes: Mapping[str, int] | Sequence[int], dtype: str) -> Choice | None:
+def dispatch(operation: str, sizes: Mapping[str, SupportsIndex] | Sequence[SupportsIndex], dtype: str) -> Choice | None:
     """The implementation that costs least for these sizes (in the profile's order, or by name). None: fall back.
 
-    None as well where no profile is loaded. The first time that an operation and dtype have no row it warns.
+    None as well where no profile is loaded. The first time that an operation and dtype have no row it warns. TypeError, with a
+    profile and without: a size is no whole number (a bool is none), or a name no text.
     """
+    of = arguments.c_text("operation", operation, "matmul"), arguments.c_text("dtype", dtype, "bf16")
+    whole = _whole(sizes)
     if not _table.asked_environment:
         _load_from_environment()
     loaded = _table.library
     if loaded is None:
         return None
-    ordered = _in_order(sizes, operation, dtype, loaded) or []
+    ordered = _in_order(whole, operation, of, loaded)
     found = _Choice()
     array = (ctypes.c_int64 * max(1, len(ordered)))(*ordered)
-    hit = loaded.hebe_dispatch_find(operation.encode(), array, len(ordered), dtype.encode(), ctypes.byref(found))
-    while _table.missed:
-        missing, of_type = _table.missed.pop()
-        warnings.warn(f"hebe: the profile has no row for {missing} {of_type} at these sizes: the caller's own choice is used "
+    hit = loaded.hebe_dispatch_find(of[0], array, len(ordered), of[1], ctypes.byref(found))
+    while (missing := _table.first_missed()) is not None:
+        warnings.warn(f"hebe: the profile has no row for {missing[0]} {missing[1]} at these sizes: the caller's own choice is used "
                       "(said once)", RuntimeWarning, stacklevel=2)
     if hit == 0:
         return None

@@ -11,10 +11,11 @@ import importlib.util
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .refused import Refused, refused_from
+from .refused import OF_CALLABLES, OF_CAMPAIGNS, Refused, refused_from
 
 #: int enqueue(void* user, void* stream, int arm)
 ENQUEUE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
@@ -24,6 +25,7 @@ INTERRUPTED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _TEXT_OUT = ctypes.POINTER(ctypes.c_void_p)
 _loading = threading.Lock()
 _libraries: dict[str, ctypes.CDLL] = {}
+_INSTALL = "install Hebe's wheel (scripts/wheel), build a checkout (scripts/build), or set HEBE_LIBRARY_DIR"
 
 
 def folders() -> list[Path]:
@@ -36,10 +38,24 @@ def folders() -> list[Path]:
 def file_of(name: str) -> Path:
     """The first file of that name; toolchain_unavailable where there is none."""
     for folder in folders():
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):  # Path's raises where the folder may not be read
             return folder / name
-    raise Refused("toolchain_unavailable", f"{name} is not there", ", ".join(map(str, folders())),
-                  "install Hebe's wheel (scripts/wheel), build a checkout (scripts/build), or set HEBE_LIBRARY_DIR")
+    raise Refused("toolchain_unavailable", f"{name} is not there", ", ".join(map(str, folders())), _INSTALL)
+
+
+def opened(file: Path, declare: Callable[[ctypes.CDLL], None], no_arrow: str = "") -> ctypes.CDLL:
+    """The library of that file, its functions declared. toolchain_unavailable: it is none, or not ours, or lacks its Arrow."""
+    path = os.path.abspath(file)  # a name with no folder would be looked for elsewhere
+    try:
+        library = ctypes.CDLL(path)
+        declare(library)
+    except (OSError, AttributeError) as error:  # AttributeError: it has no such function
+        said = str(error).replace(path, file.name)
+        arrow = "arrow" in said or "parquet" in said
+        raise Refused("toolchain_unavailable", f"{file.name} could not be loaded: {said}", path,
+                      f"{no_arrow or 'its Arrow is another version'}: pip install pyarrow==25.0.*" if arrow
+                      else f"it is no library of this Hebe and this machine: {_INSTALL}") from error
+    return library
 
 
 def _load_arrow() -> str:
@@ -52,7 +68,10 @@ def _load_arrow() -> str:
         files = sorted(folder.glob(f"{name}.so.*"), key=lambda file: len(file.name))
         if not files:
             return f"pyarrow in {folder} brings no {name}.so"
-        ctypes.CDLL(str(files[0]))
+        try:
+            ctypes.CDLL(str(files[0]))
+        except OSError as error:
+            return f"pyarrow's {name} could not be loaded ({error})"
     return ""
 
 
@@ -72,26 +91,38 @@ def _declare(library: ctypes.CDLL) -> None:
 
 
 def load() -> ctypes.CDLL:
-    """libhebe.so, loaded once. toolchain_unavailable: it, or the Arrow that it was built with, is not there."""
+    """libhebe.so, loaded once. toolchain_unavailable: it, or the Arrow that it was built with, is not there or not fit."""
     with _loading:
         if "hebe" not in _libraries:
             file = file_of("libhebe.so")
-            no_arrow = _load_arrow()
-            try:
-                library = ctypes.CDLL(str(file))
-            except OSError as error:
-                raise Refused("toolchain_unavailable", f"libhebe.so could not be loaded: {error}", str(file),
-                              f"{no_arrow or 'its Arrow is another version'}: pip install pyarrow==25.0.*") from error
-            _declare(library)
-            _libraries["hebe"] = library
+            _libraries["hebe"] = opened(file, _declare, _load_arrow())
         return _libraries["hebe"]
+
+
+def _encoded(request: dict[str, Any]) -> bytes:
+    """A net under the checks of arguments: what is no JSON is refused by its member, for the library could only say where it
+    stopped reading."""
+    def sayable(value: object) -> bytes:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+
+    try:
+        return sayable(request)
+    except (TypeError, ValueError) as error:  # UnicodeEncodeError too
+        for name, value in request.items():
+            try:
+                sayable(value)
+            except (TypeError, ValueError):
+                raise Refused("bad_argument", f"{name} cannot be said in JSON: {error}", name,
+                              "give finite numbers, and texts that UTF-8 can say") from error
+        raise
 
 
 def call(name: str, request: dict[str, Any], *arguments: object) -> dict[str, Any]:
     """One call of libhebe.so that answers. Raises `Refused`."""
+    encoded = _encoded(request)
     library = load()
     answer = ctypes.c_void_p()
-    code = getattr(library, name)(json.dumps(request).encode(), *arguments, ctypes.byref(answer))
+    code = getattr(library, name)(encoded, *arguments, ctypes.byref(answer))
     try:
         text = ctypes.string_at(answer).decode() if answer.value else ""
     finally:
@@ -100,7 +131,7 @@ def call(name: str, request: dict[str, Any], *arguments: object) -> dict[str, An
     if not isinstance(parsed, dict) or not parsed:
         raise Refused("internal", f"{name} ended with {code} and no answer", name, "please report it", exit=code)
     if "refused" in parsed:
-        raise refused_from(parsed["refused"])
+        raise refused_from(parsed["refused"], OF_CALLABLES if name in ("hebe_measure", "hebe_compare") else OF_CAMPAIGNS)
     return parsed
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from . import library
+from . import arguments, library
 from .callables import Arm, Function, plain_arm, sim_arm, torch_arm, torch_or_none
 from .refused import Refused
 from .results import Comparison, Measured, Measurement, comparison_from, measurement_from
@@ -146,35 +146,54 @@ def _arm(function: Function, name: str, device: str, torch: Any, capture: bool) 
     return torch_arm(torch, function, capture) if torch is not None else plain_arm(function)
 
 
-def _request(arms: Sequence[Arm], stream: int | None, device: str, data_root: PathLike | None, **members: object) -> dict[str, Any]:
-    seed = members.pop("seed")
+def checked(*, device: str | int | None, pairs: int | None, window: float | None, warm_up: float | None, seed: int | None,
+            faults: Iterable[str] | None, data_root: PathLike | None, tier: str | None = None, stream: int | None = None,
+            idle: float | None = None, energy_margin: float | None = None, time_margin: float | None = None) -> dict[str, Any]:
+    """The arguments that measure, compare and autotune share, as the request's members. Refused by the argument's name, before
+    anything is called."""
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise TypeError(f"seed is {seed!r}, not a whole number from 0 on")
-    return library.without_none(data_root=library.data_root(data_root), device=device, stream=stream,
-                                calls_per_enqueue=[arms[0].calls, arms[-1].calls],
-                                seed=None if seed is None else str(seed), **members)
+    number = arguments.number
+    return library.without_none(
+        data_root=library.data_root(data_root), device=arguments.device_of(device),
+        tier=None if tier is None else arguments.text("tier", tier, "smoke-v1"),
+        pairs=arguments.whole("pairs", pairs, arguments.MOST_PAIRS, least=1), window_s=number("window", window),
+        warm_up_s=number("warm_up", warm_up), idle_s=number("idle", idle), seed=None if seed is None else str(seed),
+        stream=arguments.whole("stream", stream, arguments.MOST_HANDLE), faults=arguments.faults_of(faults) or None,
+        energy_margin_percent=number("energy_margin", energy_margin), latency_margin_percent=number("time_margin", time_margin))
 
 
-def measure(fn: Function, *, device: str = "auto", tier: str = "smoke-v1", pairs: int | None = 4, window: float | None = 1.0,
-            warm_up: float | None = 3.0, idle: float = 2.0, capture: bool = True, seed: int | None = None,
-            stream: int | None = None, faults: Iterable[str] = (), data_root: PathLike | None = None) -> Measurement:
+def _measured(name: str, functions: dict[str, Function], capture: bool, asked: dict[str, Any]) -> tuple[dict[str, Any], list[Arm]]:
+    """Prepares the callables and measures them: the library's answer, and the arms."""
+    with _turn.taken():
+        device = asked["device"]
+        handle, torch = _stream_and_torch(device, asked.pop("stream", None))
+        arms = [_arm(function, called, device, torch, capture) for called, function in functions.items()]
+        calls = [arguments.whole("calls_per_enqueue", arm.calls, arguments.MOST_CALLS, least=1) for arm in (arms[0], arms[-1])]
+        request = library.without_none(**asked, stream=handle, calls_per_enqueue=calls)
+        _turn.begins()
+        return call_watched(name, request, arms), arms
+
+
+def measure(fn: Function, *, device: str | int | None = "auto", tier: str = "smoke-v1", pairs: int | None = 4,
+            window: float | None = 1.0, warm_up: float | None = 3.0, idle: float = 2.0, capture: bool = True,
+            seed: int | None = None, stream: int | None = None, faults: Iterable[str] = (),
+            data_root: PathLike | None = None) -> Measurement:
     """Energy and time of one call of `fn()`, which enqueues work onto torch's current stream (or `stream`, a CUstream).
 
     It is measured against itself: `pairs` pairs of windows of `window` s after `warm_up` s and until the board has
     settled (None: the tier's minimum). `idle`: s of an idle window before it, for the marginal energy; 0: none.
-    `device`: auto (torch's current GPU), a UUID, a PCI id, or "sim" (with `faults`, docs/simulation.md).
-    Raises what `fn` raises, `Refused` (no_device, gpu_busy, meter_…, gate_failed …), TypeError.
+    `device`: auto (torch's current GPU; None as well), a UUID, a PCI id, an index in the order of PCI ids, or "sim" (with
+    `faults`, one or several, docs/simulation.md). Raises what `fn` raises, `Refused` (bad_argument, no_device, gpu_busy,
+    meter_…, gate_failed …), TypeError.
     """
-    with _turn.taken():
-        handle, torch = _stream_and_torch(device, stream)
-        arm = _arm(fn, "fn", device, torch, capture)
-        request = _request([arm], handle, device, data_root, tier=tier, pairs=pairs, window_s=window, warm_up_s=warm_up,
-                           idle_s=idle, seed=seed, faults=list(faults) or None)
-        _turn.begins()
-        return measurement_from(call_watched("hebe_measure", request, [arm]), arm.how)
+    asked = checked(device=device, tier=tier, pairs=pairs, window=window, warm_up=warm_up, idle=idle, seed=seed, stream=stream,
+                    faults=faults, data_root=data_root)
+    answer, arms = _measured("hebe_measure", {"fn": fn}, capture, asked)
+    return measurement_from(answer, arms[0].how)
 
 
-def compare(fn_a: Function, fn_b: Function, *, device: str = "auto", tier: str = "smoke-v1", pairs: int | None = 8,
+def compare(fn_a: Function, fn_b: Function, *, device: str | int | None = "auto", tier: str = "smoke-v1", pairs: int | None = 8,
             window: float | None = 1.0, warm_up: float | None = 3.0, energy_margin: float = 0.5, time_margin: float = 0.25,
             capture: bool = True, seed: int | None = None, stream: int | None = None, faults: Iterable[str] = (),
             data_root: PathLike | None = None) -> Comparison:
@@ -183,14 +202,10 @@ def compare(fn_a: Function, fn_b: Function, *, device: str = "auto", tier: str =
     With tier="confirmation-v1", pairs=None, window=None and warm_up=None it is the protocol's own confirmation. The rest
     is as `measure` has it.
     """
-    with _turn.taken():
-        handle, torch = _stream_and_torch(device, stream)
-        arms = [_arm(fn_a, "fn_a", device, torch, capture), _arm(fn_b, "fn_b", device, torch, capture)]
-        request = _request(arms, handle, device, data_root, tier=tier, pairs=pairs, window_s=window, warm_up_s=warm_up,
-                           seed=seed, faults=list(faults) or None, energy_margin_percent=energy_margin,
-                           latency_margin_percent=time_margin)
-        _turn.begins()
-        return comparison_from(call_watched("hebe_compare", request, arms), (arms[0].how, arms[1].how))
+    asked = checked(device=device, tier=tier, pairs=pairs, window=window, warm_up=warm_up, seed=seed, stream=stream, faults=faults,
+                    data_root=data_root, energy_margin=energy_margin, time_margin=time_margin)
+    answer, arms = _measured("hebe_compare", {"fn_a": fn_a, "fn_b": fn_b}, capture, asked)
+    return comparison_from(answer, (arms[0].how, arms[1].how))
 
 
 _MODES: dict[str, Callable[[Sequence[float]], float]] = {
@@ -219,10 +234,11 @@ def do_bench_energy(fn: Function, warmup: float | None = None, rep: float | None
     """
     if return_mode not in (*_MODES, "all"):
         raise ValueError(f"return_mode is min, max, mean, median or all, not {return_mode!r}")
-    if options.setdefault("window", 1.0) is not None and rep is not None:
-        options["window"] = max(options["window"], rep * 1e-3 / 8)
-    if options.setdefault("warm_up", 3.0) is not None and warmup is not None:
-        options["warm_up"] = max(options["warm_up"], warmup * 1e-3)
+    for name, default, given, milliseconds, parts in (("window", 1.0, "rep", rep, 8), ("warm_up", 3.0, "warmup", warmup, 1)):
+        seconds = options[name] = arguments.number(name, options.get(name, default))
+        longer = arguments.number(given, milliseconds)
+        if seconds is not None and longer is not None:
+            options[name] = max(seconds, longer * 1e-3 / parts)
     options.setdefault("idle", 0.0)
     held = None if grad_to_none is None else list(grad_to_none)
 

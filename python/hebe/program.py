@@ -29,7 +29,7 @@ def places() -> list[Path]:
 def program() -> Path:
     """The first program that is there. Raises `Refused` (toolchain_unavailable) where there is none."""
     for place in places():
-        if place.is_file():
+        if os.path.isfile(place):  # Path's raises where the folder may not be looked into
             return place
     raise Refused("toolchain_unavailable", "the program hebe is not in this installation of the package",
                   ", ".join(map(str, places())), "install a wheel that has it (scripts/wheel), or build a checkout (scripts/build)")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .refused import Refused, refused_from
+from .refused import OF_CALLABLES, Refused, refused_from
 
 Row = dict[str, Any]
 
@@ -199,7 +199,7 @@ def measurement_from(answer: Mapping[str, Any], how: str) -> Measurement:
     marginal: Mapping[str, Any] | None = answer["marginal_j"]
     refused = told = None
     if marginal is not None and "refused" in marginal:
-        refused = refused_from(marginal["refused"])
+        refused = refused_from(marginal["refused"], OF_CALLABLES)
     elif marginal is not None:
         half = 1.96 * marginal["idle_standard_error_w"]
         told = Marginal(_estimate(marginal, "J", provenance), marginal["idle"],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import library
+from . import arguments, library
 from .callables import torch_or_none
 from .measuring import PathLike, call_watched, is_sim
 from .refused import Refused, refused_from
@@ -75,34 +75,43 @@ def _planned(spec: Path, request: dict[str, Any]) -> str:
     return str(answer["campaign"])
 
 
-def run(plan: PathLike, *, device: str = "auto", resume: bool = False, redact: bool = False, faults: Iterable[str] = (),
+def _readable(text: str) -> str:
+    """Bytes of the environment that are no UTF-8, as a mark: JSON cannot say them."""
+    return os.fsencode(text).decode(errors="replace")
+
+
+def run(plan: PathLike, *, device: str | int | None = "auto", resume: bool = False, redact: bool = False, faults: Iterable[str] = (),
         data_root: PathLike | None = None) -> Campaign:
     """Measures the pending jobs of a campaign: its id (or a unique part of it), or a specification (.toml, .json; docs/campaigns.md).
 
     A specification is frozen first, for this device, as `hebe campaign-plan` does. Raises `Refused`; what refuses a
     single job is in `refusals`, and the job stays pending.
     """
-    shared = library.without_none(data_root=library.data_root(data_root), device=device, scratch=tempfile.gettempdir())
+    injected = arguments.faults_of(faults)
+    shared = library.without_none(data_root=library.data_root(data_root), device=arguments.device_of(device),
+                                  scratch=tempfile.gettempdir())
     name = os.fspath(plan)
     if name.endswith((".toml", ".json")):
-        name = _planned(Path(name).absolute(), {**shared, "faults": list(faults)})
-        faults = ()  # they are part of the plan
-    answer = call_watched("hebe_run", {**shared, "campaign": name, "resume": resume, "redact": redact, "faults": list(faults),
-                                       "argv": ["hebe.run", name], "variables": dict(os.environ)})
+        name = _planned(Path(name).absolute(), {**shared, "faults": injected})
+        injected = []  # they are part of the plan
+    answer = call_watched("hebe_run", {**shared, "campaign": name, "resume": resume, "redact": redact, "faults": injected,
+                                       "argv": ["hebe.run", name],
+                                       "variables": {_readable(key): _readable(value) for key, value in os.environ.items()}})
     return Campaign(campaign=answer["campaign"], provenance=answer["provenance"],
                     jobs=tuple(Job(**job) for job in answer["jobs"]), sealed_now=answer["sealed_now"],
                     pending=answer["pending"], analysis=answer["analysis"],
                     refusals=tuple(refused_from(r) for r in answer["refusals"]), notices=tuple(answer["notices"]))
 
 
-def status(*, device: str = "auto", stream: int | None = None, faults: Iterable[str] = (),
+def status(*, device: str | int | None = "auto", stream: int | None = None, faults: Iterable[str] = (),
            data_root: PathLike | None = None) -> Status:
     """Whether this board could be measured on now, and if not, why not. Raises `Refused` where there is no such board."""
+    selector, handle = arguments.device_of(device), arguments.whole("stream", stream, arguments.MOST_HANDLE)
     torch = torch_or_none()
-    if stream is None and not is_sim(device) and torch is not None and torch.cuda.is_initialized():
-        stream = int(torch.cuda.current_stream().cuda_stream)  # this process is on the board: that is no reason not to measure
-    answer = library.call("hebe_status", library.without_none(data_root=library.data_root(data_root), device=device, stream=stream,
-                                                              faults=list(faults) or None))
+    if handle is None and not is_sim(selector) and torch is not None and torch.cuda.is_initialized():
+        handle = int(torch.cuda.current_stream().cuda_stream)  # this process is on the board: that is no reason not to measure
+    answer = library.call("hebe_status", library.without_none(data_root=library.data_root(data_root), device=selector, stream=handle,
+                                                              faults=arguments.faults_of(faults) or None))
     why = answer["why_not"]
     found = answer["device"]
     return Status(measurable=answer["measurable"], why_not=None if why is None else refused_from(why), device=found["name"],

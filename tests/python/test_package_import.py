@@ -6,7 +6,7 @@ import json
 
 import hebe
 import pytest
-from package import needs_library, python
+from package import NO_LIBRARY, needs_library, no_library, python
 
 HEAVY = ("numpy", "torch", "triton", "pyarrow", "pandas", "ctypes", "json", "subprocess")
 
@@ -53,6 +53,37 @@ def test_a_library_that_is_not_there_is_named_with_what_to_do(tmp_path):
                   "try: hebe.status(device='sim')\n"
                   "except hebe.Refused as r: print(r.code, r.exit, r.where, '|', r.next)", HEBE_LIBRARY_DIR=str(tmp_path))
     assert done.stdout.startswith(f"toolchain_unavailable 3 {tmp_path} | install"), done.stderr
+
+
+@pytest.mark.parametrize("kind", NO_LIBRARY)
+def test_a_library_that_cannot_be_loaded_is_a_refusal_that_names_it(tmp_path, kind):
+    folder = no_library(tmp_path / "libraries", kind)
+    done = python("import hebe\n"
+                  "for _ in range(2):\n"
+                  "    try: hebe.status(device='sim')\n"
+                  "    except hebe.Refused as r: print(r.code, r.exit, r.where.removesuffix('/libhebe.so'), 'scripts/wheel' in r.next,\n"
+                  "                                    'pip install pyarrow' in r.next, len(r.what) < 300)", HEBE_LIBRARY_DIR=folder)
+    assert done.stdout == f"toolchain_unavailable 3 {folder} True False True\n" * 2, done.stderr
+
+
+@needs_library
+def test_a_pyarrow_whose_arrow_cannot_be_loaded_is_no_reason_to_crash(tmp_path):
+    """Where the library finds another Arrow it is used; where not, pyarrow is named."""
+    for name in ("__init__.py", "libarrow.so.2500", "libparquet.so.2500"):
+        (tmp_path / "pyarrow").mkdir(exist_ok=True)
+        (tmp_path / "pyarrow" / name).write_text("")
+    done = python(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import hebe\n"
+                  "try: print(hebe.status(device='sim').provenance)\n"
+                  "except hebe.Refused as r: print(r.code, 'pyarrow' in r.next)", LD_LIBRARY_PATH="")
+    assert done.stdout in ("simulated\n", "toolchain_unavailable True\n"), done.stderr
+
+
+@needs_library
+def test_the_librarys_folder_may_be_the_one_that_we_are_in():
+    from hebe.library import file_of
+    done = python(f"import os, hebe; os.chdir({str(file_of('libhebe.so').parent)!r}); print(hebe.status(device='sim').provenance)",
+                  HEBE_LIBRARY_DIR=".")
+    assert done.stdout == "simulated\n", done.stderr
 
 
 @needs_library

@@ -57,6 +57,11 @@ def test_without_the_program_it_says_so_and_what_to_do(tmp_path):
         assert words in done.stderr
 
 
+def test_a_folder_that_cannot_be_looked_into_has_no_program():
+    done = start("--version", HEBE_LIBRARY_DIR="x" * 5000)
+    assert done.returncode == 3 and "toolchain_unavailable" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("mode, content", [(0o644, PROGRAM), (0o755, "\x7fELF of another machine")])
 def test_a_program_that_does_not_start_is_named(tmp_path, mode, content):
     file = tmp_path / "hebe"

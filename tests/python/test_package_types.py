@@ -28,6 +28,7 @@ compared: hebe.Comparison = hebe.compare(one, one)
 verdict: str = compared.verdict
 rows: list[dict[str, object]] = compared.rows()
 cost: float | list[float] = hebe.do_bench_energy(one)
+by_index: hebe.Status = hebe.status(device=0, faults="mig")
 choice: hebe.Choice | None = hebe.dispatch("matmul", {"m": 1, "n": 4096}, "bf16")
 campaign: hebe.Campaign = hebe.run("campaign.toml")
 why_not: hebe.Refused | None = hebe.status().why_not
@@ -42,7 +43,9 @@ hebe.measure(print).joules
 text: str = hebe.measure(print).energy
 hebe.compare(print)
 hebe.dispatch("matmul", 4096, "bf16")
-hebe.status(device=3)
+hebe.status(device=3.5)
+hebe.dispatch("matmul", [200.9, 4096], "bf16")
+hebe.dispatch("matmul", (1, 4096), 16)
 hebe.load_profile(1.5)
 hebe.run(None)
 '''
