@@ -117,4 +117,7 @@ def c_path(name: str, value: object) -> bytes:
     """As c_text, of what names a file."""
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} is {shown(value)}, not a path")
-    return _unbroken(name, value, os.fsencode(value))
+    try:
+        return _unbroken(name, value, os.fsencode(value))
+    except UnicodeEncodeError as error:
+        raise _refused(name, value, "give a path that the file system can say") from error

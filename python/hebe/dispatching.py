@@ -62,8 +62,10 @@ class _Table:
     """The table of this process, loaded at most once from HEBE_PROFILE."""
 
     def __init__(self) -> None:
-        #: Held over a whole load, so that who asks meanwhile waits for it. Entered again by a signal's handler that dispatches.
+        #: Held over a whole load, so that who asks meanwhile waits for it.
         self.guard = threading.RLock()
+        #: The thread that loads for HEBE_PROFILE: a signal's handler that dispatches in it cannot wait for what it interrupts.
+        self.loading_thread: int | None = None
         self.library: ctypes.CDLL | None = None
         self.missed: list[tuple[str, str]] = []
         self.asked_environment = False  # read without the guard: true only once there is nothing to wait for
@@ -125,8 +127,11 @@ def unload_profile() -> None:
 
 def _load_from_environment() -> None:
     """HEBE_PROFILE turns dispatch on (HEBE_BOARD: the rows of a board of that name). Once, whatever comes of it."""
+    if _table.loading_thread == threading.get_ident():
+        return
     told: Refused | None = None
     with _table.guard:
+        _table.loading_thread = threading.get_ident()
         file = os.environ.get("HEBE_PROFILE")
         try:
             if not _table.asked_environment and file:
@@ -134,7 +139,7 @@ def _load_from_environment() -> None:
         except Refused as refused:
             told = refused
         finally:
-            _table.asked_environment = True
+            _table.asked_environment, _table.loading_thread = True, None
     if told is not None:  # outside the guard: a warning may call anything, and be raised
         warnings.warn(f"hebe: HEBE_PROFILE is not used, so that every dispatch falls back: {told}", RuntimeWarning, stacklevel=3)
 

@@ -143,6 +143,8 @@ def without_none(**members: object) -> dict[str, Any]:
 def data_root(given: str | os.PathLike[str] | None = None) -> str:
     """Where records live, as the program has it: given, HEBE_DATA_ROOT, the XDG data home."""
     if given is not None:
+        if not os.fspath(given):
+            raise Refused("bad_argument", "data_root is empty", "data_root", "name a folder: is a variable unset?")
         return os.path.abspath(given)
     if os.environ.get("HEBE_DATA_ROOT"):
         return os.path.abspath(os.environ["HEBE_DATA_ROOT"])

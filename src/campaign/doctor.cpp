@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace hebe::campaign {
@@ -168,9 +170,21 @@ private:
     if (!fs::is_directory(folder, ec))
       return refuse(RefusalCode::io_failed, "the data root is to be a folder, and this is none",
                     "name another with --data-root or HEBE_DATA_ROOT", folder.string());
-    const auto probe = folder / fmt::format(".hebe-doctor-{}", ::getpid());
-    auto written = write_new_file(probe, std::string(4096, '\n'));
-    fs::remove(probe, ec);
+    auto name = (folder / ".hebe-doctor-XXXXXX").string(); // nobody else's: it is removed again
+    const auto failed = [&](const char* what) -> Status {
+      auto r = io_refusal(errno, what, folder);
+      if (r.next.empty()) r.next = "name another folder with --data-root or HEBE_DATA_ROOT";
+      return std::unexpected(std::move(r));
+    };
+    const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+    if (fd < 0) return failed("making a file in it");
+    Status written;
+    const std::string block(4096, '\n');
+    if (::write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size()) ||
+        ::fsync(fd) != 0)
+      written = failed("writing to it");
+    ::close(fd);
+    ::unlink(name.c_str());
     return written;
   }
 

@@ -107,8 +107,9 @@ Command probe_response_command() {
           [](CLI::App& app, Context& c) {
             auto o = std::make_shared<ProbeResponseOptions>();
             add_probe_options(app, o->probe);
-            app.add_option("--verify", o->verify,
-                           "compute a stored response's findings again (part of its id)");
+            stands_alone(app, app.add_option("--verify", o->verify,
+                                             "compute a stored response's findings again (part of "
+                                             "its id)"));
             return [&c, o] { return run_probe_response(c, *o); };
           }};
 }

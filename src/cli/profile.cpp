@@ -146,11 +146,9 @@ int expire(const Context& c, const Options& o, const tune::Profile& profile) {
   if (!present) return c.refused(present.error());
   const auto expired = tune::expire_profile(profile, *present);
   if (!expired) return c.refused(expired.error());
-  const bool none_left = expired->profile.rows().empty();
-  if (!none_left)
+  const bool withheld = expired->profile.rows().empty() && !o.output.empty();
+  if (!withheld)
     if (const auto kept = keep(c, o, expired->profile); !kept) return c.refused(kept.error());
-  if (none_left && !o.output.empty())
-    tell("hebe: no row holds any longer: " + o.output + " was not written\n");
   if (c.json) {
     c.print_json(tune::json_of(*expired));
   } else {
@@ -159,6 +157,16 @@ int expire(const Context& c, const Options& o, const tune::Profile& profile) {
     for (const auto& row : expired->rows)
       c.print(fmt::format("  {}: {}: {}", row.rejected ? "rejected" : "downgraded",
                           tune::text_of(row.key), fmt::join(row.reasons, "; ")));
+  }
+  if (withheld) { // the reasons stand above
+    tell("hebe: " +
+         to_text(Refusal{RefusalCode::gate_failed,
+                         "no row holds any longer",
+                         {},
+                         "tune again on the board of now",
+                         o.output}) +
+         "\n");
+    return static_cast<int>(exit_code_of(RefusalCode::gate_failed));
   }
   return static_cast<int>(expired->rows.empty() ? ExitCode::done : ExitCode::claim_fails);
 }

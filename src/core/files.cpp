@@ -76,7 +76,7 @@ Result<std::string> read_file(const fs::path& path) {
 
 Status there_is(const fs::path& given) {
   std::error_code ec;
-  if (fs::exists(fs::symlink_status(given, ec))) return {};
+  if (fs::symlink_status(given, ec).type() != fs::file_type::not_found) return {};
   return refuse(RefusalCode::not_found, "there is no such file", "give the path of a file",
                 given.string());
 }

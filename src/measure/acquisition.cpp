@@ -22,7 +22,7 @@ Json block_json(const WarmUpBlock& b) {
            {"latency_s", b.latency.value()},
            {"power_w", b.power ? Json(b.power->value()) : Json(nullptr)},
            {"temperature_c", b.temperature_c ? Json(*b.temperature_c) : Json(nullptr)}};
-  if (b.capped) out["power_capped_ratio"] = *b.capped; // older records do not say
+  if (b.capped) out["power_capped"] = *b.capped; // older records do not say
   return out;
 }
 
@@ -33,7 +33,7 @@ Result<WarmUpBlock> block_from(const Json& j, std::string_view where) {
   block.latency = Seconds(j.at("latency_s"));
   if (!j.at("power_w").is_null()) block.power = Watts(j.at("power_w"));
   if (!j.at("temperature_c").is_null()) block.temperature_c = j.at("temperature_c");
-  if (j.contains("power_capped_ratio")) block.capped = j.at("power_capped_ratio").get<double>();
+  if (j.contains("power_capped")) block.capped = j.at("power_capped").get<bool>();
   return block;
 }
 

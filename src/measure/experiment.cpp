@@ -118,14 +118,8 @@ private:
     if (auto failure = sampler_.failure()) return std::unexpected(*failure);
     const auto launches =
         static_cast<double>(s.replays) * arms_.launches_per_replay[static_cast<std::size_t>(arm)];
-    WarmUpBlock block{.arm = arm,
-                      .end_ns = ns(s.last.at),
-                      .latency = (s.device + s.idle) / launches,
-                      .power = std::nullopt,
-                      .temperature_c = std::nullopt,
-                      .capped = std::nullopt};
-    if (last_arm_ >= 0)
-      block.capped = capped_share(last_read_, boundary, Nanos(block.end_ns - last_read_ns_));
+    WarmUpBlock block{arm, ns(s.last.at), (s.device + s.idle) / launches, {}, {}, {}};
+    if (boundary.event_reasons) block.capped = at_power_limit(boundary);
     remember(arm, boundary, block.end_ns);
     if (boundary.temperature_c) block.temperature_c = *boundary.temperature_c;
     // The first part of a block still shows the other arm.

@@ -12,7 +12,9 @@ namespace hebe::measure {
 SlowerByClock slower_by_clock(const Tier& tier, const meter::Boundary& from,
                               const meter::Boundary& to, Nanos between, bool after_other_arm) {
   SlowerByClock out;
-  out.held = capped_share(from, to, between) * tier.max_capped_clock_change.value_or(0);
+  // The limit's time goes on being counted for some tenths of a second into another arm.
+  if (!(after_other_arm && tier.max_clock_recovery) || at_power_limit(to))
+    out.held = capped_share(from, to, between) * tier.max_capped_clock_change.value_or(0);
   if (after_other_arm && at_power_limit(from) && !voiding_reasons(from) && from.sm_clock_mhz &&
       to.sm_clock_mhz && *from.sm_clock_mhz > 0) {
     const double ratio =
@@ -29,9 +31,9 @@ void count_idle(Stretch& s, Seconds typical, const SlowerByClock& slower) {
   const double usual =
       s.fed && last.size() >= kNear ? std::max(typical.value(), median_of(last)) : typical.value();
   const double held = s.ran_dry || !enough ? 0 : typical.value() * (1 + slower.held);
-  // Seven recoveries of an H200 took in all `recovering` times 51 to 64 ms, beyond the usual
+  // Seven recoveries of an H200 took in all `recovering` times 32 to 43 ms, beyond the usual
   // (evidence/h200-tunes-prefill, 194512Z).
-  constexpr double kComesBack = 0.075; // s
+  constexpr double kComesBack = 0.05; // s
   double coming_back = s.ran_dry ? 0 : typical.value() * (1 + slower.recovering);
   double left = slower.recovering * kComesBack;
   double idle = 0, busy = 0;

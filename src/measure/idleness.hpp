@@ -19,7 +19,8 @@ struct SlowerByClock {
 
 /// How much longer the clock can have made replays between two readings, the first of which was
 /// taken at the end of the work before: while the limit held it, as far as the tier lets the clock
-/// itself move, by the share of the time; and `after_other_arm`, where the limit and nothing else
+/// itself move, by the share of the time (after another arm only if it does at the second reading
+/// too); and `after_other_arm`, where the limit and nothing else
 /// held the clock at the first reading, by how much lower it was than at the second, as far as the
 /// tier allows. A tier from before explains nothing by it.
 [[nodiscard]] SlowerByClock slower_by_clock(const Tier& tier, const meter::Boundary& from,
@@ -31,7 +32,7 @@ struct SlowerByClock {
 /// that the clock explains are usual too: those that are slow one like the next (the median of the
 /// five around each, as far as `held`), and at the beginning those of a clock that comes back: the
 /// first as far as `recovering`, every other no longer than those before it, and in all no longer
-/// than a clock takes that is back within some 75 ms. A pause of the host falls into one.
+/// than a clock takes that is back within some 50 ms. A pause of the host falls into one.
 void count_idle(Stretch& stretch, Seconds typical, const SlowerByClock& slower);
 
 } // namespace hebe::measure

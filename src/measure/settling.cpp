@@ -62,8 +62,7 @@ double apart_by_quarters(const std::vector<double>& values) {
 
 // At the limit the control holds the power, and what drifts is the clock: their product tells.
 bool flickers_at_the_limit(std::span<const WarmUpBlock> blocks, int arm, const Tier& tier) {
-  constexpr double kHeld = 0.3;  // of the time: a board takes a quarter of a second to reach it
-  constexpr double kKnown = 0.9; // of the blocks
+  constexpr double kMost = 0.9;       // of the blocks are known, and held at their ends
   constexpr double kForQuarters = 16; // blocks
   if (!tier.steady_power || !tier.steady_energy_change || !tier.steady_span) return false;
   if (!lasted(blocks, *tier.steady_span)) return false;
@@ -76,10 +75,10 @@ bool flickers_at_the_limit(std::span<const WarmUpBlock> blocks, int arm, const T
     if (!b.power || !b.capped) continue;
     watts.push_back(b.power->value());
     joules.push_back(b.power->value() * b.latency.value());
-    held += *b.capped;
+    held += *b.capped ? 1 : 0;
   }
   const auto known = static_cast<double>(watts.size());
-  if (known < kForQuarters || known < kKnown * all || held < kHeld * known) return false;
+  if (known < kForQuarters || known < kMost * all || held < kMost * known) return false;
   const double low = *std::ranges::min_element(watts);
   return range(watts) <= *tier.steady_power * low &&
          apart_by_quarters(joules) <= *tier.steady_energy_change;
@@ -168,48 +167,56 @@ std::optional<double> median_temperature(std::span<const WarmUpBlock> blocks, Se
   return *middle;
 }
 
-// Of both arms together, or of each by itself: with the name under which it is counted.
-std::pair<std::string, std::string> temperature_of_arms(std::span<const WarmUpBlock> blocks,
-                                                        const Tier& tier) {
-  auto both = temperature_that_moves(blocks, tier);
-  if (!tier.settle_by_arm || !draw_unlike(blocks, tier.settle_span))
-    return {"the temperature", std::move(both)};
+struct Moved {
+  std::string what, text; ///< under what it is counted, and how it is told
+};
+
+// Of both arms together, or of each by itself.
+std::vector<Moved> temperatures_that_move(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  std::vector<Moved> out;
+  const auto both = temperature_that_moves(blocks, tier);
+  if (!tier.settle_by_arm || !draw_unlike(blocks, tier.settle_span)) {
+    if (!both.empty()) out.push_back({"the temperature", both});
+    return out;
+  }
   for (const int arm : {0, 1}) {
     const auto own = of_arm(blocks, arm);
     const auto moves = temperature_that_moves(own, tier);
     const bool known = !temperatures(own, tier.settle_span).empty();
     if (moves.empty() || (known && both.empty())) continue;
     const auto under = fmt::format("under arm {} ", arm == 0 ? 'A' : 'B');
-    return {under + "the temperature", under + moves};
+    out.push_back({under + "the temperature", under + moves});
   }
-  return {};
+  return out;
+}
+
+// Everything, each by itself; in the order in which it is told.
+std::vector<Moved> all_that_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
+  std::vector<Moved> out;
+  for (const int arm : {0, 1})
+    if (auto moves = power_that_moves(blocks, arm, tier); !moves.empty())
+      out.push_back({fmt::format("arm {}'s power", arm == 0 ? 'A' : 'B'), std::move(moves)});
+  std::ranges::move(temperatures_that_move(blocks, tier), std::back_inserter(out));
+  return out;
 }
 
 } // namespace
 
 std::string what_moves(std::span<const WarmUpBlock> blocks, const Tier& tier) {
   if (blocks.empty()) return "nothing ran";
-  for (const int arm : {0, 1})
-    if (auto moves = power_that_moves(blocks, arm, tier); !moves.empty()) return moves;
-  return temperature_of_arms(blocks, tier).second;
+  auto all = all_that_moves(blocks, tier);
+  return all.empty() ? std::string() : std::move(all.front().text);
 }
 
 std::string what_moved(std::span<const WarmUpBlock> blocks, std::size_t from, const Tier& tier) {
-  std::map<std::string, int> times; // of each by itself, whatever else moves
+  std::map<std::string, int> times;
   int looks = 0;
-  for (auto n = from + 1; n <= blocks.size(); ++n, ++looks) {
-    const auto seen = blocks.first(n);
-    for (const int arm : {0, 1})
-      times[fmt::format("arm {}'s power", arm == 0 ? 'A' : 'B')] +=
-          !power_that_moves(seen, arm, tier).empty();
-    const auto [what, moves] = temperature_of_arms(seen, tier);
-    times[what] += !moves.empty();
-  }
+  for (auto n = from + 1; n <= blocks.size(); ++n, ++looks)
+    for (const auto& moved : all_that_moves(blocks.first(n), tier)) ++times[moved.what];
   std::string out;
   for (const auto& [what, count] : times)
-    if (count > 0)
-      out += fmt::format("{}{}{} at {}", out.empty() ? "" : ", ", what, out.empty() ? " moved" : "",
-                         count);
+    out += fmt::format("{}{}{} at {}", out.empty() ? "" : ", ", what, out.empty() ? " moved" : "",
+                       count);
   return fmt::format("of {} looks {}", looks, out.empty() ? "nothing moved" : out);
 }
 

@@ -18,7 +18,7 @@ struct WarmUpBlock {
   Seconds latency{0};
   std::optional<Watts> power;
   std::optional<std::int64_t> temperature_c;
-  std::optional<double> capped; ///< share of its time for which the power limit held the clock down
+  std::optional<bool> capped; ///< at its end the power limit held the clock down, by NVML's reasons
 };
 
 /// Empty once the board has settled; else what keeps it from it: "arm A's power moved by 0.9 %

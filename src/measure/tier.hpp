@@ -29,7 +29,7 @@ struct Tier {
   /// The power of an arm that the power limit holds flickers: within the first for steady_span,
   /// while the quarters' mean energies of a launch are no further apart than the second (relative),
   /// it has settled. At 698 W an H200's blocks were 0.6 to 1.1 % apart in 20 s for more than a
-  /// minute, their quarters of a minute by at most 0.25 % (evidence/h200-studies-not-settled,
+  /// minute, their quarters of a minute by at most 0.3 % (evidence/h200-studies-not-settled,
   /// 071153Z). None: plans from before.
   std::optional<double> steady_power{}, steady_energy_change{};
   /// Each arm's temperature is held against its own: alternating arms of 250 and 500 W took an

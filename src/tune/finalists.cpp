@@ -82,11 +82,7 @@ Result<Confirmed> confirm(const SearchedShape& s, Objective objective, const Mea
   HEBE_TRY(out.own_run, run(kBaseline, b));
   out.choice = kBaseline;
   if (!challenger) {
-    out.words = o.latency_bound_ns && !o.best
-                    ? fmt::format("no candidate is within the latency bound of {:g} ns, the "
-                                  "baseline neither: it stays",
-                                  *o.latency_bound_ns)
-                    : "nothing else could be measured";
+    out.words = "nothing else could be measured";
   } else {
     const auto decision = decide(objective, out.runs.front().job.analysis, o.latency_bound_ns);
     if (decision.b_wins) out.choice = b;

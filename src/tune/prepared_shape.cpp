@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace hebe::tune {
 namespace {
@@ -50,21 +51,17 @@ LibrarySearch cublaslt_search(const BackendSpec& b,
   return out;
 }
 
-bool same_names(const Json& a, const Json& b) {
-  return a.size() == b.size() &&
-         std::ranges::all_of(a.items(), [&](const auto& item) { return b.contains(item.key()); });
-}
-
 // One value that a case does not take is a candidate less. Where no candidate of a backend is left
 // for that reason, it is the specification's fault: a misspelt name of a parameter, say.
 Status some_value_was_taken(const PreparedShape& shape) {
   for (const auto& refused : shape.candidates) {
     if (!refused.why || refused.why->code != RefusalCode::bad_argument) continue;
-    const bool taken = std::ranges::any_of(shape.candidates, [&](const auto& c) {
-      return c.candidate.backend == refused.candidate.backend &&
-             c.state != TriedCandidate::State::unavailable &&
-             same_names(c.candidate.configuration, refused.candidate.configuration);
-    });
+    const std::span all(shape.candidates);
+    const bool taken =
+        std::ranges::any_of(all.subspan(shape.baseline_is_offered ? 0 : 1), [&](const auto& c) {
+          return c.candidate.backend == refused.candidate.backend &&
+                 c.state != TriedCandidate::State::unavailable;
+        });
     if (taken) continue;
     auto r = *refused.why;
     r.what = fmt::format("no candidate of backend \"{}\" is taken, as {}: {}",
@@ -107,6 +104,7 @@ Result<PreparedShape> offered(const TuneSpec& spec, const ShapeSpec& shape,
            backend_named(backends, shape.baseline.backend)->named(shape.baseline.configuration));
   out.candidates.push_back({TriedCandidate::State::ready, std::move(baseline), {}, {}});
   const auto add = [&](Candidate candidate, std::optional<Refusal> why) {
+    out.baseline_is_offered = out.baseline_is_offered || candidate == out.candidates[0].candidate;
     if (std::ranges::any_of(out.candidates,
                             [&](auto& c) { return !c.why && c.candidate == candidate; }))
       return;

@@ -12,6 +12,7 @@ namespace hebe::tune {
 struct PreparedShape {
   const ShapeSpec* spec = nullptr;
   std::vector<TriedCandidate> candidates; ///< the first is the baseline
+  bool baseline_is_offered = false;       ///< a backend's space has it too
   [[nodiscard]] const campaign::PreparedCase& baseline() const {
     return *std::get<DeviceCode>(candidates.front().prepared->code);
   }

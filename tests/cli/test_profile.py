@@ -65,8 +65,9 @@ def test_expire_downgrades_and_rejects_by_name(hebe, write, tmp_path):
     assert json.loads(out.read_text())["rows"][0]["provenance"] == "estimated"
     out.unlink()
     done = hebe("profile", "expire", a, "--meter", "nvml.samples.total_power=frozen", "-o", str(out))
-    assert done.returncode == 1 and "rejected" in done.stdout and "frozen" in done.stdout  # its reason, though no row is left
-    assert "was not written" in done.stderr and not out.exists()
+    assert done.returncode == 3 and "rejected" in done.stdout and "frozen" in done.stdout  # its reason, though no row is left
+    assert f"not written: {out}" in done.stderr and not out.exists()
+    assert hebe("profile", "expire", a, "--meter", "nvml.samples.total_power=frozen").returncode == 1
 
 
 @pytest.mark.parametrize("action, option", [("show", ("-o", "x.json")), ("diff", ("-o", "x.json")), ("merge", ("--board", "X")),

@@ -144,3 +144,15 @@ def test_an_environment_that_is_no_text_is_no_reason_not_to_run(tmp_path):
     done = python("import hebe, sys\ntry: hebe.run('nowhere', device='sim')\nexcept hebe.Refused as r: print(r.code)",
                   A_NAME_IN_LATIN_1=os.fsdecode(b"\xe9\xff"))
     assert done.stdout == "not_found\n", done.stdout + done.stderr
+
+
+def test_an_empty_data_root_is_not_the_working_directory():
+    with pytest.raises(hebe.Refused, match="data_root") as caught:
+        hebe.measure(hebe.sim.work(seconds=1e-3, watts=200), device="sim", data_root="")
+    assert caught.value.code == "bad_argument"
+
+
+def test_a_path_that_the_file_system_cannot_say_is_refused_by_name():
+    with pytest.raises(hebe.Refused) as caught:
+        hebe.load_profile("x\ud800", "NVIDIA H200")
+    assert caught.value.code == "bad_argument" and "file" in str(caught.value)

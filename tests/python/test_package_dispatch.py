@@ -119,6 +119,19 @@ def test_a_warning_handler_that_dispatches_is_not_waited_for_by_itself(tmp_path)
     assert done.stdout == f"{['None'] * 8}\n" and done.stderr == "None\n"
 
 
+@pytest.mark.parametrize("board", [BOARD, None])
+def test_a_signals_handler_that_dispatches_amid_the_load_falls_back_and_does_not_hang(profile, board):
+    """The load holds locks of the thread that it interrupts, libhebe.so's too where the board is asked of it."""
+    body = ("import signal, hebe\nfrom hebe import library\nfound = []\n"
+            "signal.signal(signal.SIGUSR1, lambda *of: found.append(hebe.dispatch('matmul', (1, 4096), 'bf16')))\n"
+            "def amid(what):\n"
+            "    def call(*of, **more):\n        signal.raise_signal(signal.SIGUSR1)\n        return what(*of, **more)\n    return call\n"
+            "library.file_of, library._load_arrow = amid(library.file_of), amid(library._load_arrow)\n"
+            "hebe.dispatch('matmul', (1, 4096), 'bf16')\nprint(found)")
+    done = python(body, HEBE_PROFILE=str(profile), **({"HEBE_BOARD": board} if board else {}))
+    assert done.returncode == 0 and "None" in done.stdout and set(done.stdout) <= set("[None, ]\n"), done.stdout + done.stderr
+
+
 def test_a_profile_that_is_loaded_or_unloaded_by_name_goes_before_a_variable_that_is_still_loading(profile, tmp_path):
     """Whichever thread comes first: what was asked for by name is what holds."""
     (tmp_path / "other").mkdir()

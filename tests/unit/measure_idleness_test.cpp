@@ -102,8 +102,9 @@ TEST(CountIdle, a_clock_comes_back_once_and_soon) {
 }
 
 TEST(CountIdle, the_first_replay_is_no_slower_than_the_clock_was_lower) {
-  EXPECT_NEAR(idle_after(kComesBack, {0, 0.1}), 29.68e-3 - 1.1 * kAtFullClock.value() + 0.23e-3,
-              0.1e-3);
+  const double first = 29.68e-3 - 1.1 * kAtFullClock.value();
+  EXPECT_GT(idle_after(kComesBack, {0, 0.1}), first);
+  EXPECT_LT(idle_after(kComesBack, {0, 0.1}), first + 2e-3);
 }
 
 TEST(CountIdle, a_clock_that_comes_back_hides_no_pause) {
@@ -150,6 +151,12 @@ TEST(SlowerByTheClock, is_what_the_readings_of_the_limit_and_the_clock_say) {
   silent.event_reasons = std::unexpected(Refusal{});
   EXPECT_EQ(by(silent, reading(1965, 0)).recovering, 0);
   EXPECT_DOUBLE_EQ(by(reading(1590, 4), reading(1600, 4, 500'000'000)).held, 0.05);
+  // The limit's time is counted on for some tenths of a second: a free arm after a held one.
+  EXPECT_EQ(by(reading(1590, 4), reading(1965, 0, 900'000'000)).held, 0);
+  EXPECT_DOUBLE_EQ(slower_by_clock(tier, reading(1590, 4), reading(1965, 0, 900'000'000),
+                                   Nanos(1'000'000'000), false)
+                       .held,
+                   0.09);
 }
 
 TEST(SlowerByTheClock, explains_to_plans_from_before_what_it_explained_then) {

@@ -20,7 +20,7 @@ std::vector<WarmUpBlock> seconds_at(const std::vector<std::pair<int, std::int64_
     for (int i = 0; i < seconds; ++i) {
       const auto n = static_cast<std::int64_t>(blocks.size());
       WarmUpBlock b{
-          static_cast<int>(n % 2), n * 1'000'000'000, Seconds(1e-3), power, std::nullopt, 0};
+          static_cast<int>(n % 2), n * 1'000'000'000, Seconds(1e-3), power, std::nullopt, false};
       b.temperature_c = degrees;
       blocks.push_back(b);
     }
@@ -44,7 +44,7 @@ TEST(HasSettled, needs_two_blocks_of_each_arm_within_the_span_and_the_ranges) {
     for (const double w : watts) {
       const auto i = static_cast<std::int64_t>(out.size());
       WarmUpBlock b{
-          static_cast<int>(i % 2), i * 1'000'000'000, Seconds(1e-3), Watts(w), std::nullopt, 0};
+          static_cast<int>(i % 2), i * 1'000'000'000, Seconds(1e-3), Watts(w), std::nullopt, false};
       if (celsius.size() > 0) b.temperature_c = *(celsius.begin() + i);
       out.push_back(b);
     }
@@ -182,7 +182,7 @@ std::vector<WarmUpBlock> flickering(double relative,
     const double up = i / 2 % 2 == 0 ? 1 : -1;
     const double beyond = shape ? shape(static_cast<int>(i)) : 0;
     *blocks[i].power = Watts(698 * (1 + up * relative / 2 + beyond));
-    blocks[i].capped = 0.98;
+    blocks[i].capped = true;
   }
   return blocks;
 }
@@ -203,13 +203,21 @@ TEST(HasSettled, power_may_flicker_at_the_limit_without_a_trend) {
 }
 
 TEST(HasSettled, below_the_limit_power_that_moves_is_no_flicker) {
-  for (const auto& [held, settles] : {std::pair(0.0, false), {0.29, false}, {0.31, true}}) {
+  for (const int arm : {0, 1}) { // the other one is at the limit
     auto blocks = flickering(0.011);
-    for (auto& b : blocks) b.capped = held;
-    EXPECT_EQ(what_moves(blocks, confirmation()).empty(), settles) << held;
+    for (auto& b : blocks)
+      if (b.arm == arm) b.capped = false;
+    EXPECT_EQ(what_moves(blocks, confirmation()).substr(0, 13),
+              fmt::format("arm {}'s power", arm == 0 ? 'A' : 'B'));
     for (auto& b : blocks) b.capped.reset();
     EXPECT_NE(what_moves(blocks, confirmation()), "") << "whether it was held is not known";
   }
+  auto blocks = flickering(0.011);
+  for (std::size_t i = 10; i < 70; i += 3) blocks[i].capped = false;
+  EXPECT_NE(what_moves(blocks, confirmation()), "") << "held now and then";
+  blocks = flickering(0.011);
+  blocks[30].capped = false;
+  EXPECT_EQ(what_moves(blocks, confirmation()), "");
 }
 
 TEST(HasSettled, at_the_limit_whatever_is_more_than_a_flicker_moves) {
@@ -257,6 +265,12 @@ TEST(WhatMoved, is_counted_for_each_by_itself) {
   EXPECT_EQ(what_moved(blocks, 30, confirmation()),
             "of 90 looks arm A's power moved at 90, arm B's power at 90, the temperature at 30");
   EXPECT_EQ(what_moved(blocks, blocks.size(), confirmation()), "of 0 looks nothing moved");
+  auto unlike = far_apart(59, 49, 100);
+  for (std::size_t i = 0; i < unlike.size(); ++i)
+    *unlike[i].temperature_c += static_cast<std::int64_t>(i / 10 % 2) * 4;
+  EXPECT_EQ(
+      what_moved(unlike, 80, confirmation()),
+      "of 20 looks under arm A the temperature moved at 20, under arm B the temperature at 20");
   EXPECT_EQ(what_moved(seconds_at({{100, 50}}), 70, confirmation()), "of 30 looks nothing moved");
 }
 
