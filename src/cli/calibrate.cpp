@@ -214,11 +214,11 @@ Command calibrate_command() {
         app.add_option("--openblas", o->openblas, "OpenBLAS's file (default: libopenblas.so.0)");
         app.add_option("--cublaslt", o->cublaslt, "cuBLASLt's file (default: looked for)");
         auto* show = add_present(app, *o);
-        stands_alone(app, show, beside_show());
+        const auto with_show = beside_show();
+        stands_alone(app, show, with_show);
         for (auto* option : app.get_options())
-          if (const auto names = beside_show();
-              option->get_name() != "what" &&
-              std::ranges::find(names, option->get_name()) != names.end())
+          if (option->get_name() != "what" &&
+              std::ranges::find(with_show, option->get_name()) != with_show.end())
             option->needs(show);
         return [o, &c] { return run_calibrate(c, *o); };
       }};
