@@ -23,6 +23,7 @@ Result<Qualified> qualify_kernels(const evidence::DataRoot& root, const QualifyR
   out.record["when"] = session->when();
   out.record["hebe_version"] = fmt::format("{} ({})", kVersion, kGit);
   out.record["environment"] = session->environment();
+  session->redact_board(out.record);
   return out;
 }
 

@@ -138,6 +138,7 @@ Result<Recon> recon_kernels(const evidence::DataRoot& root, const ReconRequest& 
                   {"reread_bytes", bytes},
                   {"candidates", tried},
                   {"candidates_qualified", qualified}}}};
+  session->redact_board(out.record);
   return out;
 }
 

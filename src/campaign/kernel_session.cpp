@@ -96,6 +96,10 @@ Json KernelSession::environment() const {
   return evidence::environment_json(facts);
 }
 
+void KernelSession::redact_board(Json& record) const {
+  if (request_.redact) evidence::redact(record, machine_->info().uuid);
+}
+
 Result<qualify::PointResult> KernelSession::qualify(const qualify::Point& point,
                                                     const Candidates& candidates, int launches) {
   launches_ = launches;

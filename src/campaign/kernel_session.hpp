@@ -45,6 +45,8 @@ public:
   /// UTC; null where the machine is simulated, so that equal inputs give equal records.
   [[nodiscard]] Json when() const;
   [[nodiscard]] Json environment() const;
+  /// The board's identity out of a record's reasons, where that was asked for.
+  void redact_board(Json& record) const;
 
 private:
   struct Trials;

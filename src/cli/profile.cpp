@@ -91,7 +91,10 @@ void show_row(const Context& c, const tune::ProfileRow& row) {
   if (row.baseline)
     c.print(fmt::format("  against {} at {} nJ: {}", row.baseline->implementation.name,
                         row.baseline->energy_nj.value, verdict_of(row)));
-  c.print(fmt::format("  rests on study {} and {} runs", row.study.value_or("-"), row.runs.size()));
+  c.print(fmt::format("  rests on study {} and {} runs{}", row.study.value_or("-"), row.runs.size(),
+                      !row.qualified   ? ""
+                      : *row.qualified ? "; its pairs are qualified as evidence"
+                                       : "; its pairs are not qualified as evidence"));
   for (const auto& reason : row.downgraded) c.print("  DOWNGRADED: " + reason);
 }
 

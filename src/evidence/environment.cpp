@@ -155,6 +155,11 @@ Json environment_json(const std::vector<Fact>& facts) {
   return {{"schema", "hebe.environment/1"}, {"facts", list}};
 }
 
+std::string redacted(const std::string& identity) {
+  constexpr std::size_t kDigits = 16;
+  return "sha256:" + sha256_hex(identity).substr(0, kDigits);
+}
+
 void redact(std::vector<Fact>& facts) {
   for (auto& f : facts) {
     const bool identifies = f.name == "host.name" || f.name == "host.boot_id" ||
@@ -165,8 +170,21 @@ void redact(std::vector<Fact>& facts) {
         if (f.value[i - 1] == "--device") f.value[i] = "(redacted)";
     if (f.name == "board.processes" && f.value.is_array())
       for (auto& p : f.value) p["name"] = "(redacted)";
-    if (identifies && f.value.is_string())
-      f.value = "sha256:" + sha256_hex(f.value.get<std::string>()).substr(0, 16);
+    if (identifies && f.value.is_string()) f.value = redacted(f.value.get<std::string>());
+  }
+}
+
+void redact(Json& record, const std::string& identity) {
+  if (identity.empty()) return;
+  if (record.is_structured()) {
+    for (auto& part : record) redact(part, identity);
+  } else if (record.is_string()) {
+    auto text = record.get<std::string>();
+    const auto digest = redacted(identity);
+    for (auto at = text.find(identity); at != std::string::npos;
+         at = text.find(identity, at + digest.size()))
+      text.replace(at, identity.size(), digest);
+    record = text;
   }
 }
 

@@ -28,5 +28,10 @@ using Variables = std::map<std::string, std::string,
 [[nodiscard]] Json environment_json(const std::vector<Fact>& facts);
 /// Host name, UUIDs and serial-like values become "sha256:…" (first 16 digits): equal stays equal.
 void redact(std::vector<Fact>& facts);
+/// The same of one identity (a board's UUID) wherever a text of the record has it: a refusal names
+/// the board that it is about.
+void redact(Json& record, const std::string& identity);
+/// What stands for it.
+[[nodiscard]] std::string redacted(const std::string& identity);
 
 } // namespace hebe::evidence

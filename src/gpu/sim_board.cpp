@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace hebe::gpu {
@@ -157,14 +158,20 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
   dynamic *= 1 + wander_;
   if (auto drift = active(FaultKind::power_drift, begin))
     dynamic *= 1 + 0.0001 * (to_seconds(begin - start_) - drift->after).value();
+  constexpr std::chrono::milliseconds kRest{100}; // of the control: it begins anew after one
+  if (!busy_until_ || begin > *busy_until_ + kRest) busy_since_ = begin;
   const double still = static_watts(segments_.back().celsius_end);
   const double limit = model_.power_limit.value();
-  double stretch = 1;
+  double stretch = 1, watts = 0;
   if (still + dynamic / seconds > limit && limit > still) {
-    const double slowed = dynamic / (limit - still); // the clocks fall until the limit holds
+    // The clocks fall until the limit holds, where the control has come to rest.
+    const double allowed = (limit - still) * (1 + limit_swing(begin));
+    const double slowed = std::max(dynamic / allowed, seconds);
     stretch = slowed / seconds;
     seconds = slowed;
-    if (compute > memory) seconds *= 1 + capped_wander(begin); // memory has a clock of its own
+    watts = still + dynamic / seconds;
+    if (stretch > 1 && compute > memory)
+      seconds *= 1 + capped_wander(begin); // memory has a clock of its own
   }
   if (stretch == 1 && compute > memory) {
     const double recovery = model_.capped_clock_recovery.value(), whole = seconds * launches;
@@ -172,9 +179,19 @@ Instant SimBoard::enqueue(const Work& work, std::uint32_t launches) {
         1 + behind(segments_.back(), begin) * recovery / whole * (1 - std::exp(-whole / recovery));
   }
   // The control holds the power, whatever the clock does meanwhile.
-  const double watts = stretch > 1 ? limit : still + dynamic / seconds;
+  if (stretch == 1) watts = still + dynamic / seconds;
   append(begin + to_nanos(Seconds(seconds * launches)), watts, stretch);
+  busy_until_ = segments_.back().end;
   return segments_.back().end;
+}
+
+double SimBoard::limit_swing(Instant at) const {
+  const double late = to_seconds(at - *busy_since_).value() - model_.limit_delay.value();
+  if (model_.limit_swing == 0) return 0;
+  if (late < 0) return std::numeric_limits<double>::infinity(); // the control has seen nothing yet
+  const double phase = 2 * std::numbers::pi * late / model_.limit_swing_period.value();
+  return -model_.limit_swing * std::sin(phase) *
+         std::exp(-(late + model_.limit_delay.value()) / model_.limit_swing_time.value());
 }
 
 Instant SimBoard::idle_from() const { return std::max(clock_.now(), segments_.back().end); }

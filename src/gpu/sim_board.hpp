@@ -46,6 +46,14 @@ struct BoardModel {
   /// ms after an arm at the limit an H200's first took 13 to 23 % longer, the second 7 to 12, the
   /// fourth 1 to 3 (evidence/h200-tunes-prefill).
   Seconds capped_clock_recovery{0.05};
+  /// The control acts late: a load that begins on an idle board runs at its full clock for
+  /// `limit_delay`, then its power swings about the limit by this share of what is above the idle
+  /// board's, once a `limit_swing_period`, dying away with `limit_swing_time`. An H200 of 700 W
+  /// went 784, 507, 778, 567, 760, 614, 751, 640 W in 4.2 s and was within 30 W of it after 8
+  /// (evidence/h200-tunes-widths, 224958Z: its telemetry), which 0.48 resembles; 0: it holds at
+  /// once.
+  double limit_swing = 0;
+  Seconds limit_delay{0.7}, limit_swing_period{1.02}, limit_swing_time{2.6};
 };
 
 /// The price of one launch.
@@ -150,6 +158,7 @@ private:
   void idle_until(Instant t) const;
   [[nodiscard]] double static_watts(double celsius) const;
   [[nodiscard]] double capped_wander(Instant at) const; ///< of a cycle's time, relative
+  [[nodiscard]] double limit_swing(Instant at) const;   ///< of the power above the idle board's
   [[nodiscard]] double behind(const Segment& segment, Instant at) const;
   [[nodiscard]] const Segment* segment_at(Instant t) const;
   [[nodiscard]] double joules_until(Instant t) const;
@@ -163,6 +172,7 @@ private:
   mutable std::vector<Segment> segments_; ///< idle time is filled in when somebody looks
   mutable std::size_t last_segment_ = 0;  ///< where the last look-up ended: meters look nearby
   double wander_ = 0;
+  std::optional<Instant> busy_since_, busy_until_;
   bool has_context_ = false;
 };
 

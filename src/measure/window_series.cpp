@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 namespace hebe::measure {
@@ -19,8 +20,14 @@ constexpr Seconds kBlock{1};           // of the warm-up, between two looks at t
 constexpr Seconds kLongestWait{3};     // for the samples behind a window
 constexpr Seconds kSamplesArrive{0.3}; // by then a window's last samples are in the buffer
 constexpr Seconds kClocksFollow{0.3};  // a load's power, by the board's own control
-constexpr Seconds kTimed{0.3};         // of replays, for the time that one takes
-constexpr double kReserve = 1.02;      // a board that speeds up must not make windows too short
+// A power limit takes hold late and then swings: after idleness an H200 ran for 0.8 s at 784 W,
+// then went 507, 778, 567, 760, 614 W, once a second (evidence/h200-tunes-widths, 224958Z).
+constexpr Seconds kRested{0.1};      // without load, after which it takes hold anew
+constexpr Seconds kSwing{1.2};       // a whole one
+constexpr Seconds kLongestSwing{10}; // by then those had died away
+constexpr Seconds kLook{0.1};        // between two looks at the clock meanwhile
+constexpr Seconds kTimed{0.3};       // of replays, for the time that one takes
+constexpr double kReserve = 1.02;    // a board that speeds up must not make windows too short
 
 constexpr std::size_t kFewestBatches = 4;
 
@@ -109,7 +116,9 @@ Status WindowSeries::warm_up(const SteadyLoad& load, Seconds at_least) {
                     meter_.board().uuid);
     checked = true;
   }
-  return stream.drain();
+  HEBE_CHECK(stream.drain());
+  loaded_until_ = device_.clock().now();
+  return {};
 }
 
 // With the board as it is meanwhile: loaded, where a stream is given, else idle.
@@ -208,12 +217,45 @@ Result<IdleStretch> WindowSeries::idle(Seconds asked) {
   return out;
 }
 
+// Replays until the clock holds as still as a window's gate asks for, where the power limit moves
+// it; a clock that never does is left to that gate. Gives whether the limit moves it.
+Result<bool> WindowSeries::until_the_clock_holds(ReplayStream& stream) {
+  constexpr Seconds kAny(std::numeric_limits<double>::infinity());
+  const auto begin = device_.clock().now();
+  const bool rested = !loaded_until_ || to_seconds(begin - *loaded_until_) > kRested;
+  const auto watched = rested ? kSwing : kClocksFollow;
+  struct Look {
+    Instant at;
+    std::int64_t mhz;
+    bool limited;
+  };
+  std::deque<Look> looks;
+  for (;;) {
+    HEBE_CHECK(supervision_.may_continue());
+    HEBE_CHECK(stream.replay_for(0, kLook, kAny, kAny));
+    sampler_.drain_now();
+    HEBE_TRY(const auto seen, meter_.read_boundary());
+    const auto now = device_.clock().now();
+    if (seen.sm_clock_mhz) looks.push_back({now, *seen.sm_clock_mhz, at_power_limit(seen)});
+    const bool whole = to_seconds(now - begin) >= kSwing;
+    while (!looks.empty() && to_seconds(now - looks.front().at) > kSwing) looks.pop_front();
+    const bool limited = std::ranges::any_of(looks, &Look::limited);
+    if (to_seconds(now - begin) < watched || (limited && !whole)) continue;
+    if (!limited || !tier_.max_capped_clock_change) return limited;
+    const auto [least, most] = std::ranges::minmax(looks, {}, &Look::mhz);
+    const auto range = static_cast<double>(most.mhz - least.mhz) / static_cast<double>(most.mhz);
+    if (range <= *tier_.max_capped_clock_change || to_seconds(now - begin) > kLongestSwing)
+      return true;
+  }
+}
+
 // The load as it runs now. It was sized on a board that had not run it for long; where its clocks
 // fall under the load (at the power limit), each replay takes longer, which is no idleness. An H200
 // refused a 256 x 4096 x 4096 product for 47 ms of it. The median: a pause of the host is no part.
 Result<SteadyLoad> WindowSeries::as_it_runs(ReplayStream& stream, SteadyLoad load) {
   constexpr Seconds kAny(std::numeric_limits<double>::infinity()), kOne(1e-9);
-  HEBE_CHECK(stream.replay_for(0, kClocksFollow, kAny, kAny));
+  HEBE_TRY(const bool limited, until_the_clock_holds(stream));
+  if (limited) load.shortest = kSwing;
   std::vector<double> times;
   for (Seconds total{0}; total < kTimed; total += Seconds(times.back())) {
     HEBE_TRY(const auto one, stream.replay_for(0, kOne, kAny, kAny));
@@ -225,7 +267,7 @@ Result<SteadyLoad> WindowSeries::as_it_runs(ReplayStream& stream, SteadyLoad loa
   return load;
 }
 
-Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
+Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds asked) {
   HEBE_CHECK(still_fit());
   HEBE_TRY(auto stream, ReplayStream::make(device_, {sized.graph, sized.graph}));
   HEBE_TRY(const auto load, as_it_runs(stream, sized));
@@ -233,6 +275,7 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
   auto& r = w.reading;
   r.index = windows_++;
   r.launches_per_replay = load.launches_per_replay;
+  const auto length = std::max(asked, load.shortest);
   r.replays =
       std::max<std::int64_t>(static_cast<std::int64_t>(ReplayStream::kDepth) + 1,
                              std::llround(std::ceil(kReserve * (length / load.replay_time))));
@@ -255,6 +298,7 @@ Result<Window> WindowSeries::attempt(const SteadyLoad& sized, Seconds length) {
   r.replay_cv = timed.cv;
   HEBE_CHECK(await_samples(&stream, &load, r.end_ns)); // loaded: the next pre-roll begins warm
   HEBE_CHECK(stream.drain());
+  loaded_until_ = device_.clock().now();
   const auto margin = to_nanos(Seconds(1)).count();
   const auto samples = sampler_.between(r.begin_ns - margin, r.end_ns + margin);
   w.estimate = estimate_window(r, samples, behaviour_);

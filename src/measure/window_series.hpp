@@ -16,6 +16,7 @@ struct SteadyLoad {
   gpu::Graph* graph = nullptr;
   std::uint32_t launches_per_replay = 0;
   Seconds replay_time{0};
+  Seconds shortest{0}; ///< that a window may be
 };
 
 /// The board's cumulative counter as it was read at a window's edges, for whoever looks again: the
@@ -57,7 +58,8 @@ public:
   /// After what was run before has left the meter's memory.
   [[nodiscard]] Result<IdleStretch> idle(Seconds asked);
   /// Pre-roll, then the window; again while its gates fail, up to the tier's attempts. Longer than
-  /// asked where the meter remembers so long that its samples could not say how sure they are.
+  /// asked where the meter remembers so long that its samples could not say how sure they are, and
+  /// where the power limit holds the clock, whose control swings more slowly than short windows.
   [[nodiscard]] Result<SeriesWindow> window(const SteadyLoad& load, Seconds asked);
 
   [[nodiscard]] const MeterBehaviour& behaviour() const { return behaviour_; }
@@ -65,7 +67,8 @@ public:
 
 private:
   [[nodiscard]] Result<Window> attempt(const SteadyLoad& sized, Seconds length);
-  [[nodiscard]] static Result<SteadyLoad> as_it_runs(ReplayStream& stream, SteadyLoad load);
+  [[nodiscard]] Result<SteadyLoad> as_it_runs(ReplayStream& stream, SteadyLoad load);
+  [[nodiscard]] Result<bool> until_the_clock_holds(ReplayStream& stream);
   [[nodiscard]] Status await_samples(ReplayStream* stream, const SteadyLoad* load,
                                      std::int64_t until_ns);
   [[nodiscard]] Status still_fit();
@@ -85,6 +88,7 @@ private:
   Reference reference_;
   std::optional<std::int64_t> clock_mhz_;
   std::int64_t windows_ = 0;
+  std::optional<Instant> loaded_until_; ///< of the last load
 };
 
 /// The standard error of the mean of a series that remembers `memory` values: from the means of

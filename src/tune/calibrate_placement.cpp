@@ -3,9 +3,9 @@
 #include "campaign/scratch_folder.hpp"
 #include "core/build_identity.hpp"
 #include "core/sha256.hpp"
+#include "evidence/environment.hpp"
 #include "meter/file_sources.hpp"
 #include "tune/openblas_backend.hpp"
-#include "tune/redacted_identity.hpp"
 #include "tune/shape_search.hpp"
 
 #include <fmt/format.h>
@@ -227,7 +227,7 @@ private:
     add(std::move(row),
         {tried.candidate.name, tried.candidate.configuration, tried.prepared->artifact_sha256},
         request_.dtype, machine.info().name,
-        {request_.job.redact ? redacted_identity(uuid) : uuid,
+        {request_.job.redact ? evidence::redacted(uuid) : uuid,
          machine.meter().board().driver,
          {},
          {},

@@ -1,7 +1,7 @@
 #include "tune/finalist_run.hpp"
 
 #include "evidence/stored_run.hpp"
-#include "tune/redacted_identity.hpp"
+#include "tune/same_identity.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "tune/profile_expiry.hpp"
 
-#include "tune/redacted_identity.hpp"
+#include "tune/same_identity.hpp"
 
 #include <fmt/format.h>
 

@@ -25,8 +25,11 @@ int rank(const ProfileRow& row) {
   return 0;
 }
 
+bool qualified(const ProfileRow& row) { return row.qualified.value_or(false); }
+
 bool before(const Candidate& a, const Candidate& b) {
   if (rank(*a.row) != rank(*b.row)) return rank(*a.row) > rank(*b.row);
+  if (qualified(*a.row) != qualified(*b.row)) return qualified(*a.row);
   if (a.row->date != b.row->date) return a.row->date > b.row->date; // of one length, in UTC
   if (a.text != b.text) return a.text < b.text;
   return *a.from < *b.from;
@@ -36,6 +39,8 @@ std::string reason(const ProfileRow& kept, const ProfileRow& dropped) {
   if (rank(kept) != rank(dropped))
     return fmt::format("{} is kept before {}", name_of(kept.meter.provenance),
                        name_of(dropped.meter.provenance));
+  if (qualified(kept) != qualified(dropped))
+    return "it rests on a qualified run, the other does not say that it does";
   if (kept.date != dropped.date) return fmt::format("{} is newer than {}", kept.date, dropped.date);
   return "equally good and of one date: the one whose text sorts first; never the cheaper, which "
          "would choose luck";

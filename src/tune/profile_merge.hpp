@@ -28,7 +28,7 @@ struct MergedProfile {
 };
 
 /// Of two rows of one key the measured one is kept before the estimated, that before the simulated;
-/// of equals the newer. bad_argument: nothing to merge.
+/// of equals the one that rests on qualified pairs, then the newer. bad_argument: nothing to merge.
 [[nodiscard]] Result<MergedProfile> merge_profiles(std::span<const NamedProfile> profiles);
 [[nodiscard]] Json json_of(const MergedProfile& merged);
 

@@ -64,7 +64,10 @@ struct ProfileRow {
   Platform platform;
   std::string date; ///< UTC, 2026-11-30T04:20:00Z
   std::optional<std::string> study;
-  std::vector<std::string> runs;        ///< seals
+  std::vector<std::string> runs; ///< seals
+  /// Whether its energy is of pairs that are evidence (docs/protocol.md), not smoke; rows from
+  /// before, and of a host, do not say.
+  std::optional<bool> qualified{};
   std::optional<Baseline> baseline;     ///< none: it was not paired against one
   std::optional<std::string> verdict;   ///< of its energy against the baseline's
   std::optional<PairedEffect> effect{}; ///< with the verdict; rows from before have none

@@ -77,7 +77,9 @@ Json json_of(const ProfileRow& row) {
            {"baseline", json_of(row.baseline)},
            {"verdict", or_null(row.verdict)},
            {"downgraded", row.downgraded}};
-  if (row.effect) // absent, not null: the bytes of a row without one are what they were
+  // Absent, not null: the bytes of a row without one are what they were.
+  if (row.qualified) out["evidence"]["qualified"] = *row.qualified;
+  if (row.effect)
     out["effect"] = {{"percent", row.effect->percent},
                      {"low_percent", row.effect->low_percent},
                      {"high_percent", row.effect->high_percent}};
@@ -104,6 +106,8 @@ Result<ProfileRow> row_from(const Json& j, std::string_view where) {
   row.date = j.at("date").get<std::string>();
   row.study = text_or_none(j.at("evidence").at("study"));
   row.runs = j.at("evidence").at("runs").get<std::vector<std::string>>();
+  if (const auto hit = j.at("evidence").find("qualified"); hit != j.at("evidence").end())
+    row.qualified = hit->get<bool>();
   row.baseline = baseline_from(j.at("baseline"), *provenance);
   row.verdict = text_or_none(j.at("verdict"));
   if (const auto hit = j.find("effect"); hit != j.end())

@@ -37,6 +37,7 @@ void compare_row(evidence::VerifyReport& report, const ProfileRow& recorded,
       recorded.meter.provenance > expected.meter.provenance) // weaker ones come later
     expected.meter.provenance = recorded.meter.provenance;
   expected.downgraded = recorded.downgraded;
+  if (!recorded.qualified) expected.qualified.reset(); // from before
   auto found = disagreements(json_of(recorded), json_of(expected), where);
   for (auto& f : found) {
     f.next = "restore the profile from a copy";

@@ -6,8 +6,8 @@
 #include "core/schema.hpp"
 #include "core/sha256.hpp"
 #include "evidence/content_record.hpp"
+#include "evidence/environment.hpp"
 #include "tune/planned_time.hpp"
-#include "tune/redacted_identity.hpp"
 #include "tune/tune_record.hpp"
 
 #include <fmt/format.h>
@@ -96,8 +96,8 @@ private:
     place_.board = machine.info().name;
     place_.provenance = board.provenance;
     place_.date = campaign::utc_text(machine.clock().wall_us());
-    const auto& uuid = machine.info().uuid;
-    place_.platform = {request_.job.redact ? redacted_identity(uuid) : uuid,
+    uuid_ = machine.info().uuid;
+    place_.platform = {request_.job.redact ? evidence::redacted(uuid_) : uuid_,
                        board.driver,
                        operating_system(),
                        kVersion,
@@ -275,6 +275,7 @@ private:
       return std::unexpected(std::move(r));
     }
     HEBE_TRY(out_.record, record_of(out_.shapes, spec_, place_));
+    if (request_.job.redact) evidence::redact(out_.record, uuid_); // reasons name the board
     HEBE_CHECK(check_schema(out_.record, "hebe.tune/1", "the record of this tune"));
     HEBE_TRY(out_.record_id, content_id(out_.record));
     for (const auto& shape : out_.shapes) {
@@ -332,7 +333,7 @@ private:
   const campaign::BoardLease* lease_ = nullptr;
   TunePlace place_;
   std::set<std::int64_t> own_processes_;
-  std::string selector_;
+  std::string selector_, uuid_;
   TuneOutcome out_;
 };
 

@@ -287,6 +287,7 @@ Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const T
   // Where the baseline stays, the row shows that by naming it as its own baseline.
   row.baseline = Baseline{implementation_of(shape.prepared.candidates.front()), amount_of(a.energy),
                           a.time_ns};
+  if (!host) row.qualified = run.job.analysis.qualified;
   if (host) {
     row.baseline->meter = s.meter; // no pairs, and so no verdict
   } else if (!baseline_stays) {

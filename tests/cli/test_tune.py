@@ -81,6 +81,8 @@ def test_a_row_rests_on_sealed_runs_that_verify(tuned):
     (row,) = rows_of(out)
     assert {json.loads((p / "plan.json").read_text())["kind"] for p in hebe.runs()} == {"ab"}
     assert len(row["evidence"]["runs"]) == len(hebe.runs())
+    assert row["evidence"]["qualified"] is False  # simulated is no evidence
+    assert "not qualified as evidence" in hebe("profile", "show", out["profile"]).stdout
     done = hebe("run-verify", "--all")
     assert done.returncode == 0, done.stdout + done.stderr
 

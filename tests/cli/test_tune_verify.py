@@ -324,6 +324,7 @@ def test_a_changed_run_is_named_and_a_missing_one_leaves_the_tune_incomplete(min
     (("platform", "triton"), lambda v: "9.9.9", ("platform/triton",)),
     (("date",), lambda v: "2001-01-01T00:00:00Z", ("date",)),
     (("evidence", "runs"), lambda v: ["0" * 64], ("evidence/runs",)),
+    (("evidence", "qualified"), lambda v: not v, ("evidence/qualified",)),
     (("operation",), lambda v: "another", ("its tune gives none of this key",)),
 ])
 def test_every_disagreement_of_a_row_is_named_by_both_commands(mine, path, change, words):
@@ -333,6 +334,13 @@ def test_every_disagreement_of_a_row_is_named_by_both_commands(mine, path, chang
     code, out = mine.hebe.json("profile", "verify", str(mine.profile_file))
     assert code == 5, out
     told(out, *words)
+
+
+def test_a_row_from_before_that_says_nothing_of_its_runs_tier_still_verifies(mine):
+    profile = json.loads(mine.profile_file.read_text())
+    assert profile["rows"][0]["evidence"].pop("qualified") is False
+    mine.store_profile(profile)
+    assert mine.hebe("profile", "verify", str(mine.profile_file)).returncode == 0
 
 
 @pytest.mark.parametrize("more", [

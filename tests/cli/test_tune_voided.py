@@ -1,6 +1,7 @@
 """hebe tune where something was not measured: what is voided, what is measured once more, what nobody writes."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -19,6 +20,18 @@ def test_a_candidate_that_ran_and_was_not_measured_voids_its_shape_only(hebe, fa
     assert tall["voided"] is None
     (row,) = rows_of(out)
     assert row["shape"] == "m<=8192,n=128"
+
+
+@pytest.mark.parametrize("place, fault", [("wide", "nvml_lost@8"), ("wide", "thermal_throttle@8"), ("wide", "samples_frozen@8"),
+                                          ("tall.finalists", "foreign_process@20")])
+def test_a_redacted_tune_names_its_board_in_no_reason(hebe, place, fault):
+    code, out = tune(hebe, "--redact", shapes=TWO, backends=LISTS, simulated={"faults": {place: [fault]}})
+    assert code == 3, out
+    (uuid,) = {f["value"] for f in hebe.json("--device", "sim", "doctor")[1]["facts"] if f["name"] == "device.uuid"}
+    stored = [p for p in hebe.root.rglob("*.json*") if p.is_file() and p.parent.name != "leases"]
+    assert pathlib.Path(out["record"]) in stored
+    assert not [p for p in stored if uuid in p.read_text()]
+    assert hebe("tune", "--verify", "").returncode == 0
 
 
 def test_a_finalist_that_was_not_measured_voids_its_shape_too(hebe):

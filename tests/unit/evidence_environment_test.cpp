@@ -2,6 +2,7 @@
 #include "evidence/environment.hpp"
 
 #include "core/schema.hpp"
+#include "core/sha256.hpp"
 
 #include <set>
 
@@ -95,6 +96,24 @@ TEST(Redact, the_host_and_its_boards_appear_nowhere_in_a_redacted_record) {
   EXPECT_EQ(text.find("node17"), std::string::npos);
   EXPECT_EQ(text.find("GPU-1234"), std::string::npos);
   EXPECT_NE(text.find("4711"), std::string::npos);
+}
+
+TEST(Environment, a_redacted_record_names_the_board_nowhere) {
+  const std::string uuid = "GPU-1f-2", digest = "sha256:" + sha256_hex(uuid).substr(0, 16);
+  Json record{
+      {"where", uuid},
+      {"shapes",
+       Json::array({{{"why", {{"what", "board " + uuid + ": lost, " + uuid}}}}, 7, nullptr, uuid})},
+      {"other", "GPU-1f-3"}};
+  redact(record, uuid);
+  EXPECT_EQ(record.dump().find(uuid), std::string::npos);
+  EXPECT_EQ(record["shapes"][0]["why"]["what"], "board " + digest + ": lost, " + digest);
+  EXPECT_EQ(record["where"], digest);
+  EXPECT_EQ(record["shapes"][3], digest);
+  EXPECT_EQ(record["other"], "GPU-1f-3");
+  auto same = record;
+  redact(same, "");
+  EXPECT_EQ(same, record);
 }
 
 } // namespace

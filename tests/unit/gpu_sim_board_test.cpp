@@ -165,6 +165,30 @@ TEST(SimBoard, after_the_cap_the_clock_comes_back_and_arithmetic_with_it) {
   EXPECT_NEAR(took(kCopy), copy, 1e-9) << "memory has a clock of its own";
 }
 
+TEST(SimBoard, on_an_idle_board_the_cap_takes_hold_late_and_swings_about_the_limit) {
+  VirtualClock clock;
+  BoardModel model;
+  model.limit_swing = 0.48;
+  SimBoard board(clock, model, 1);
+  board.open_context();
+  const Work hot{1e8, 0, 1, 1.33}; // some 770 W on a board of 700
+  const auto after = [&](double s) { return clock.now() - to_nanos(Seconds(12 - s)); };
+  const auto mean_of = [&](double from, double to) { // since the load began
+    return board.mean_power(after(from), after(to)).value();
+  };
+  for (int round = 0; round < 2; ++round) {
+    load(clock, board, seconds(12), hot, 100);
+    EXPECT_EQ(board.clock_rate(after(0.5)).value(), board.model().clock.value());
+    EXPECT_GT(mean_of(0.1, 0.6), 750);
+    EXPECT_LT(mean_of(0.9, 1.0), 600);
+    EXPECT_GT(mean_of(1.4, 1.5), 750);
+    EXPECT_LT(mean_of(2.95, 3.05), 660);
+    EXPECT_NEAR(mean_of(3, 11), 700, 5);
+    EXPECT_NEAR(mean_of(10.9, 11.4), 700, 10);
+    clock.sleep_for(seconds(1)); // at rest it begins anew, also after a load
+  }
+}
+
 TEST(SimBoard, below_the_cap_nothing_is_capped) {
   VirtualClock clock;
   SimBoard board(clock, {}, 1);

@@ -59,6 +59,27 @@ TEST(ProfileMerge, never_replaces_a_measured_row_by_an_estimated_or_simulated_on
   }
 }
 
+TEST(ProfileMerge, never_replaces_a_qualified_row_by_a_newer_one_that_is_not) {
+  auto strong = row_of("strong", Provenance::measured, "2026-01-01T00:00:00Z");
+  strong.qualified = true;
+  for (const auto& said : {std::optional<bool>(), std::optional(false)}) {
+    auto smoke = row_of("smoke", Provenance::measured, "2026-02-01T00:00:00Z");
+    smoke.qualified = said;
+    const auto merged = merge_profiles(std::vector<NamedProfile>{{"a", profile_of({smoke})},
+                                                                 {"b", profile_of({strong})}})
+                            .value();
+    EXPECT_EQ(kept(merged), "strong");
+    EXPECT_THAT(merged.conflicts.at(0).reason, HasSubstr("qualified run"));
+  }
+  auto simulated = row_of("simulated", Provenance::simulated, "2026-02-01T00:00:00Z");
+  simulated.qualified = true; // of a simulation
+  strong.qualified = false;
+  EXPECT_EQ(kept(merge_profiles(std::vector<NamedProfile>{{"a", profile_of({simulated})},
+                                                          {"b", profile_of({strong})}})
+                     .value()),
+            "strong");
+}
+
 TEST(ProfileMerge, does_not_depend_on_the_order_of_the_files_nor_choose_the_cheaper) {
   auto cheap = row_of("z", Provenance::measured, "2026-01-01T00:00:00Z");
   cheap.energy_nj = {1, 0.9, 1.1};
