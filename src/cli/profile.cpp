@@ -73,15 +73,16 @@ std::string verdict_of(const tune::ProfileRow& row) {
     return "by " + row.baseline->meter->name + ", which nothing pairs with it";
   auto out = row.verdict.value_or("not judged");
   if (row.effect)
-    out += fmt::format(", {:+.3f} % [{:+.3f}, {:+.3f}]", row.effect->percent,
-                       row.effect->low_percent, row.effect->high_percent);
+    out += fmt::format(", {:+.3f} % [{:+.3f}, {:+.3f}] in pairs, idle power included",
+                       row.effect->percent, row.effect->low_percent, row.effect->high_percent);
   return out;
 }
 
 void show_row(const Context& c, const tune::ProfileRow& row) {
   c.print(tune::text_of(row.key));
   c.print(fmt::format("  {} {}", row.implementation.name, row.implementation.configuration.dump()));
-  c.print(fmt::format("  {} nJ [{:.1f}, {:.1f}] ({}, idle {}), {} ns [{:.1f}, {:.1f}]",
+  c.print(fmt::format("  {} nJ [{:.1f}, {:.1f}] beyond idle ({}, idle {}), {} ns "
+                      "[{:.1f}, {:.1f}]",
                       row.energy_nj.value, row.energy_nj.low, row.energy_nj.high,
                       name_of(row.meter.provenance), tune::name_of(row.idle), row.time_ns.value,
                       row.time_ns.low, row.time_ns.high));
@@ -89,8 +90,9 @@ void show_row(const Context& c, const tune::ProfileRow& row) {
                       row.meter.status, row.platform.driver, row.platform.os, row.platform.hebe,
                       row.platform.triton.value_or("-"), row.date));
   if (row.baseline)
-    c.print(fmt::format("  against {} at {} nJ: {}", row.baseline->implementation.name,
-                        row.baseline->energy_nj.value, verdict_of(row)));
+    c.print(fmt::format("  against {} at {} nJ, {} ns: {}", row.baseline->implementation.name,
+                        row.baseline->energy_nj.value, row.baseline->time_ns.value,
+                        verdict_of(row)));
   c.print(fmt::format("  rests on study {} and {} runs{}", row.study.value_or("-"), row.runs.size(),
                       !row.qualified   ? ""
                       : *row.qualified ? "; its pairs are qualified as evidence"

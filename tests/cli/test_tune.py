@@ -122,9 +122,10 @@ def test_it_is_told_for_people(tmp_path):
     hebe = Hebe(tmp_path / "root", tmp_path / "tmp")
     done = hebe("--device", "sim", "tune", write(tmp_path / "spec", spec_of()))
     assert done.returncode == 0, done.stderr
-    for words in ("simulated costs beyond an idle board of", "choice: triton.scaled_rows", "against the baseline: energy -",
+    for words in ("simulated costs beyond an idle board of", "choice: triton.scaled_rows", "against the baseline, idle power included: energy -",
                   "the latency choice is the same", "s if every candidate had been measured as long", "profile:"):
         assert words in done.stdout, done.stdout
+    assert "never idle" not in done.stdout  # both energies say the same
     shown = hebe("profile", "show", str(profiles(hebe)[0]))
     assert shown.returncode == 0 and "lower, -" in shown.stdout, shown.stdout
 
@@ -238,6 +239,21 @@ def test_where_energy_and_latency_choose_apart_both_are_kept(hebe):
     assert isinstance(finalists["latency_choice"], int)
     assert finalists["latency_choice_differs"] == (finalists["choice"] != finalists["latency_choice"])
     assert (finalists["against_latency_choice"] is not None) == finalists["latency_choice_differs"]
+
+
+def test_where_the_idle_board_turns_the_comparison_it_is_said(hebe):
+    """One pass and many additions: less energy beyond the idle board than three passes and none, and twice the time."""
+    def backend(name, passes, adds):
+        return {"name": name, "kind": "triton", "case": "scaled_rows.py:case",
+                "space": {"passes": passes, "adds": [adds], "block": [256], "num_warps": [4]}}
+    spec = spec_of(backends=[backend("many", [1, 3], 512), backend("few", [3], 0)],
+                   baseline={"backend": "many", "configuration": {"passes": 3, "adds": 512, "block": 256, "num_warps": 4}})
+    done = hebe("--device", "sim", "tune", write(hebe.tmp / "spec", spec))
+    assert done.returncode == 0, done.stderr
+    assert '  choice: triton.scaled_rows {"adds":512,' in done.stdout, done.stdout
+    assert "idle power included, energy +" in done.stdout and "on a board that is never idle the latter" in done.stdout, done.stdout
+    shown = hebe("profile", "show", str(profiles(hebe)[0])).stdout
+    assert " beyond idle (simulated, idle clocks_up)" in shown and "in pairs, idle power included" in shown, shown
 
 
 def test_nobody_within_the_latency_bound_leaves_the_baseline_and_says_so(hebe):
