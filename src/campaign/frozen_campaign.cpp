@@ -22,7 +22,10 @@ Result<fs::path> find_campaign(const evidence::DataRoot& root, const std::string
     if (is_path ? fs::absolute(wanted) == directory : id == name) return directory;
     if (!is_path && !name.empty() && id.find(name) != std::string::npos) hits.push_back(directory);
   }
-  if (is_path) HEBE_CHECK(check_inside(root.path(), fs::absolute(wanted)));
+  if (is_path) {
+    HEBE_CHECK(there_is(wanted));
+    HEBE_CHECK(check_inside(root.path(), fs::absolute(wanted)));
+  }
   if (hits.empty())
     return refuse(RefusalCode::not_found, "no campaign is named \"" + name + "\"",
                   "freeze one with `hebe campaign-plan`, or see `hebe queue-status`",

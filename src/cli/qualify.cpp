@@ -157,11 +157,11 @@ int run_qualify(const Context& c, const QualifyOptions& o) {
 
 void add_common(CLI::App& app, QualifyOptions& o) {
   app.add_option("--point", o.points, "only this point of the specification (repeatable)");
-  app.add_option("--verify", o.verify,
-                 "check a stored qualification: artifacts, and every rewrite done again; part of "
-                 "its id, a file, or \"\" for the newest");
   app.add_flag("--redact", o.redact, "hash host name and UUIDs in the record");
   add_source_options(app, o.source);
+  stands_alone(app, app.add_option("--verify", o.verify,
+                                   "check a stored qualification: artifacts, and every rewrite "
+                                   "done again; part of its id, a file, or \"\" for the newest"));
 }
 
 Command row(const char* name, const char* help, const char* spec) {

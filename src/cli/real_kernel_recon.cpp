@@ -164,11 +164,12 @@ Command real_kernel_recon_command() {
                          "every group, kernels of packages and of a Triton checkout too (default: "
                          "the first group)");
             app.add_option("--group", o->groups, "only this group (repeatable)");
-            app.add_option("--verify", o->verify,
-                           "check a stored recon: artifacts, and every rewrite done again; part of "
-                           "its id, a file, or \"\" for the newest");
             app.add_flag("--redact", o->redact, "hash host name and UUIDs in the record");
             add_source_options(app, o->source);
+            stands_alone(app, app.add_option("--verify", o->verify,
+                                             "check a stored recon: artifacts, and every rewrite "
+                                             "done again; part of its id, a file, or \"\" for the "
+                                             "newest"));
             return [&c, o] { return run_real_kernel_recon(c, *o); };
           }};
 }

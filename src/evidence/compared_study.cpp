@@ -207,7 +207,10 @@ Result<ComparedStudy> find_compared_study(const DataRoot& root, const std::strin
     const auto folder = fs::canonical(name, ec);
     return analysis_of(DataRoot(folder.parent_path().parent_path()), folder.string(), name);
   }
-  if (name.find('/') != std::string::npos || fs::exists(name, ec)) return study_at(name, name);
+  if (name.find('/') != std::string::npos || fs::exists(name, ec)) {
+    HEBE_CHECK(there_is(name));
+    return study_at(name, name);
+  }
   const auto id = find_analysis(root, name);
   if (id) return study_at(root.analyses() / *id, name);
   if (id.error().code != RefusalCode::not_found) return std::unexpected(id.error());

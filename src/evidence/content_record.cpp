@@ -77,8 +77,10 @@ Result<StoredRecord> load_record(const fs::path& file, std::string_view schema) 
 Result<StoredRecord> find_record(const fs::path& folder, std::string_view schema,
                                  const std::string& name, std::string_view made_by) {
   std::error_code ec;
-  if (name.find('/') != std::string::npos || fs::is_regular_file(name, ec))
+  if (name.find('/') != std::string::npos || fs::is_regular_file(name, ec)) {
+    HEBE_CHECK(there_is(name));
     return load_record(name, schema);
+  }
   std::vector<std::string> hits;
   for (const auto& id : record_ids(folder))
     if (id.find(name) != std::string::npos) hits.push_back(id);

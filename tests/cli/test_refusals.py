@@ -272,3 +272,25 @@ def test_a_file_that_is_not_there_is_a_usage_error_with_a_next_step(hebe, tmp_pa
     missing = str(tmp_path / "missing.toml")
     done = hebe(*(missing if word == "FILE" else word for word in command))
     assert done.returncode == 2 and missing in done.stderr and "next:" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["compare", "{}", "{}"], ["qualify", "--verify", "{}"], ["real-kernel-recon", "--verify", "{}"], ["tune", "--verify", "{}"],
+     ["study", "--verify", "{}"], ["probe-meter", "--verify", "{}"], ["probe-response", "--verify", "{}"], ["analysis-verify", "{}"],
+     ["dataset-verify", "{}"], ["run-verify", "{}"], ["profile", "show", "{}"], ["profile", "verify", "{}"], ["resume", "{}"],
+     ["campaign-submit", "{}"], ["campaign-work", "{}"], ["queue-status", "{}"], ["campaign-plan", "{}"], ["ttgir", "print", "{}"],
+     ["receipt", "verify", "--key", "{}", "{}"], ["calibrate", "placement", "--show", "{}"], ["tune", "{}.toml"], ["run", "{}.toml"]],
+    ids=lambda a: " ".join(a[:2]))
+def test_what_is_named_and_is_not_there_is_a_usage_error(hebe, arguments):
+    missing = str(hebe.tmp / "nothing" / "here")
+    done = hebe(*[a.replace("{}", missing) for a in arguments])
+    assert done.returncode == 2, done.stderr
+    assert "not_found" in done.stderr and missing in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("command", [["qualify"], ["layernorm-retention-qualify"], ["real-kernel-recon"]])
+def test_an_option_that_does_nothing_beside_verify_is_refused(hebe, command):
+    for more in (["--redact"], ["--triton-source", str(hebe.tmp)]):
+        done = hebe(*command, "--verify", "", *more)
+        assert done.returncode == 2 and "--verify" in done.stderr and more[0] in done.stderr, done.stderr
