@@ -25,7 +25,10 @@ std::string by_meter(const Json& cost) {
   return cost.contains("meter") ? " by " + cost.at("meter").at("name").get<std::string>() : "";
 }
 
-void tell_candidates(const Context& c, const Json& shape) {
+// Whether the search charged launches with the idle board's power.
+bool idle_included(const Json& record) { return record.contains("idle_power"); }
+
+void tell_candidates(const Context& c, const Json& shape, const char* cost) {
   constexpr std::size_t kShown = 10;
   std::vector<const Json*> measured;
   std::map<std::string, int> others;
@@ -40,7 +43,7 @@ void tell_candidates(const Context& c, const Json& shape) {
   std::ranges::stable_sort(measured, {}, objective);
   for (std::size_t i = 0; i < std::min(kShown, measured.size()); ++i) {
     const auto& m = *measured[i];
-    const auto& e = m.at("cost").at("energy_nj");
+    const auto& e = m.at("cost").at(cost);
     c.print(fmt::format("  {:>14.0f} nJ [{:.0f}, {:.0f}]  {:>12.0f} ns  {:<12} {}",
                         e.at("value").get<double>(), e.at("low").get<double>(),
                         e.at("high").get<double>(),
@@ -88,16 +91,37 @@ void tell_finalists(const Context& c, const Json& shape) {
                         named("latency_choice"),
                         as_is ? "the choice against it" : "it against the choice",
                         effect(r.at("energy")), effect(r.at("latency"))));
-    // The search ranks by what a launch costs beyond the idle board, pairs compare all of it.
-    const auto& e = r.at("energy");
-    if (as_is ? e.at("low_percent") > 0 : e.at("high_percent") < 0)
-      c.print("  beyond the idle board the choice costs less, idle power included the latency "
-              "choice does: with a fixed rate of launches take the former, on a board that is "
-              "never idle the latter");
   }
 }
 
-void tell_shape(const Context& c, const Json& shape, const std::string& provenance) {
+// Where a search that left idle power out would have chosen otherwise with it. Of candidates that
+// were measured apart: what pairs would say of them is not known.
+void tell_idle_matters(const Context& c, const Json& shape) {
+  const double idle = shape.at("search").at("idle").at("mean_w");
+  const auto total = [&](const Json& candidate) {
+    const auto& cost = candidate.at("cost");
+    return cost.at("energy_nj").at("value").get<double>() +
+           idle * cost.at("time_ns").at("value").get<double>();
+  };
+  const auto& choice =
+      shape.at("candidates").at(shape.at("finalists").at("choice").get<std::size_t>());
+  const Json* best = nullptr;
+  for (const auto& one : shape.at("candidates"))
+    if (!one.at("cost").is_null() && !one.at("cost").contains("meter") &&
+        (best == nullptr || total(one) < total(*best)))
+      best = &one;
+  constexpr double kFloor = 0.995; // the search's own: what lies closer it does not tell apart
+  if (best == nullptr || choice.at("cost").is_null() || choice.at("cost").contains("meter") ||
+      total(*best) > kFloor * total(choice))
+    return;
+  c.print(
+      fmt::format("  idle power included, the search had {} at {:.0f} nJ and {:.0f} ns, the "
+                  "choice at {:.0f} nJ: idle_power = \"included\" in the specification ranks so",
+                  text_of(*best), total(*best),
+                  best->at("cost").at("time_ns").at("value").get<double>(), total(choice)));
+}
+
+void tell_shape(const Context& c, const Json& shape, const Json& record) {
   c.print(fmt::format("{} ({})", shape.at("name").get<std::string>(),
                       shape.at("bucket").get<std::string>()));
   if (!shape.at("voided").is_null()) {
@@ -105,11 +129,15 @@ void tell_shape(const Context& c, const Json& shape, const std::string& provenan
     return;
   }
   const auto& s = shape.at("search");
-  c.print(fmt::format("  {} costs beyond an idle board of {:.1f} W ({})", provenance,
+  // With energy x time the objective is no energy: then costs are shown beyond idle.
+  const bool charged = idle_included(record), total = charged && record.at("objective") != "edp";
+  c.print(fmt::format("  {} costs {} {:.1f} W ({})", record.at("provenance").get<std::string>(),
+                      total ? "with the idle board's" : "beyond an idle board of",
                       s.at("idle").at("mean_w").get<double>(),
                       s.at("idle").at("state").get<std::string>()));
-  tell_candidates(c, shape);
+  tell_candidates(c, shape, total ? "objective" : "energy_nj");
   tell_finalists(c, shape);
+  if (!charged && record.at("objective") != "edp") tell_idle_matters(c, shape);
   c.print(fmt::format("  search: {} rung{}, {}; {:.1f} s of windows ({:.1f} s with all that they "
                       "need), {:.1f} s if every candidate had been measured as long",
                       s.at("rungs").get<int>(), s.at("rungs") == 1 ? "" : "s",
@@ -147,10 +175,11 @@ int report_tune(const Context& c, const tune::TuneOutcome& o) {
                   {"record", o.record_file.string()}});
   } else {
     c.print(fmt::format(
-        "tune {}: {} of {} in {}, by {}", o.record.at("name").get<std::string>(),
+        "tune {}: {} of {} in {}, by {}{}", o.record.at("name").get<std::string>(),
         o.record.at("operation").get<std::string>(), o.record.at("dtype").get<std::string>(),
-        o.record.at("provenance").get<std::string>(), o.record.at("objective").get<std::string>()));
-    for (const auto& shape : o.record.at("shapes")) tell_shape(c, shape, o.record.at("provenance"));
+        o.record.at("provenance").get<std::string>(), o.record.at("objective").get<std::string>(),
+        idle_included(o.record) ? ", idle power included" : ""));
+    for (const auto& shape : o.record.at("shapes")) tell_shape(c, shape, o.record);
     c.print("profile: " + o.profile_file.string());
     c.print("record:  " + o.record_file.string());
   }

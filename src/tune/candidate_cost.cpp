@@ -90,10 +90,14 @@ Result<CandidateCost> cost_of(std::span<const CandidateWindow> windows, const Co
   out.latency_ns /= launches;
   out.latency_error_ns = std::sqrt(latency_variance) / launches;
   const bool edp = terms.objective == Objective::edp;
-  out.value = out.energy.exact_nj * (edp ? out.latency_ns * 1e-9 : 1);
-  const double relative =
-      std::hypot((out.energy.high_nj - out.energy.exact_nj) / kNormal95 / out.energy.exact_nj,
-                 edp ? out.latency_error_ns / out.latency_ns : 0);
+  double nj = out.energy.exact_nj;
+  double energy_error = (out.energy.high_nj - nj) / kNormal95 / nj;
+  if (terms.idle_power == IdleCharge::included) {
+    nj = energy.value() * 1e9 / launches;
+    energy_error = std::sqrt(energy_variance) / energy.value();
+  }
+  out.value = nj * (edp ? out.latency_ns * 1e-9 : 1);
+  const double relative = std::hypot(energy_error, edp ? out.latency_error_ns / out.latency_ns : 0);
   out.low = out.value * (1 - kNormal95 * relative);
   out.high = out.value * (1 + kNormal95 * relative);
   return out;

@@ -50,6 +50,7 @@ struct CostTerms {
   MeterIdentity meter;
   Objective objective = Objective::energy;
   std::string not_written;
+  IdleCharge idle_power = IdleCharge::excluded;
 };
 [[nodiscard]] Result<CandidateCost> cost_of(std::span<const CandidateWindow> windows,
                                             const CostTerms& terms);

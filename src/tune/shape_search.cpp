@@ -165,7 +165,7 @@ Result<SearchedShape> search_readings(const ReadingSource& source, std::size_t c
   settings.objective = spec.objective;
   settings.latency_bound = spec.latency_bound;
   const auto price = [&](std::span<const CandidateWindow> windows) {
-    return cost_of(windows, {out.idle, meter, spec.objective, not_written});
+    return cost_of(windows, {out.idle, meter, spec.objective, not_written, spec.idle_power});
   };
   HEBE_TRY(out.outcome, search(contenders, 0, settings, source.window, price));
   // Again, as the board is now: leakage follows temperature.

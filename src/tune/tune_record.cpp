@@ -247,6 +247,7 @@ Result<Json> record_of(const std::vector<TunedShape>& shapes, const TuneSpec& sp
            {"hebe", place.platform.hebe},
            {"meter", meter},
            {"shapes", list}};
+  if (spec.idle_power == IdleCharge::included) out["idle_power"] = name_of(spec.idle_power);
   if (!spec.all_shapes) {
     out["only_shapes"] = Json::array();
     for (const auto& s : spec.shapes) out["only_shapes"].push_back(s.shape.name);

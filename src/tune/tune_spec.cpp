@@ -68,6 +68,8 @@ private:
     HEBE_TRY(out_.objective,
              named(json_.value("objective", "energy"),
                    {Objective::energy, Objective::edp, Objective::energy_under_latency}));
+    HEBE_TRY(out_.idle_power, named(json_.value("idle_power", "excluded"),
+                                    {IdleCharge::excluded, IdleCharge::included}));
     const bool bounded = out_.objective == Objective::energy_under_latency;
     if (bounded != json_.contains("latency_bound"))
       return wrong(
@@ -150,6 +152,9 @@ private:
       return wrong(b.where + ".kind", "there is no backend of kind \"" + b.kind + "\"",
                    "kinds: triton, launch, cublaslt, openblas");
     }
+    if (out_.idle_power == IdleCharge::included && runs_on_the_host(b))
+      return wrong("idle_power", "\"included\" is of boards: a host idles for all that runs on it",
+                   "leave it out, or the backend \"" + b.name + "\"");
     out_.backends.push_back(std::move(b));
     return {};
   }
@@ -311,6 +316,10 @@ std::string_view name_of(Objective o) {
     return "energy_under_latency";
   }
   return "energy";
+}
+
+std::string_view name_of(IdleCharge c) {
+  return c == IdleCharge::included ? "included" : "excluded";
 }
 
 std::string_view name_of(Method m) {

@@ -15,6 +15,10 @@ namespace hebe::tune {
 
 enum class Objective { energy, edp, energy_under_latency };
 [[nodiscard]] std::string_view name_of(Objective objective);
+/// Whether a search ranks launches by what they take beyond the idle board, or by all that the
+/// board takes meanwhile, as pairs do.
+enum class IdleCharge { excluded, included };
+[[nodiscard]] std::string_view name_of(IdleCharge charge);
 enum class Method { exhaustive, random, halving };
 [[nodiscard]] std::string_view name_of(Method method);
 
@@ -59,6 +63,7 @@ struct TuneSpec {
   std::string name, description, operation, dtype;
   std::vector<std::string> bucketed;
   Objective objective = Objective::energy;
+  IdleCharge idle_power = IdleCharge::excluded;
   std::optional<LatencyBound> latency_bound;
   Method method = Method::halving;
   std::size_t count = 0; ///< random: how many candidates are drawn

@@ -31,7 +31,7 @@ def write(tmp_path):
 def test_show_says_how_the_joules_were_obtained(hebe, write):
     shown = hebe("profile", "show", str(write("a.json")))
     assert shown.returncode == 0, shown.stderr
-    for words in ("matmul m<=256,n=4096 bf16 on NVIDIA H200", "1000 nJ [990.5, 1010.2] (measured, idle context_open)",
+    for words in ("matmul m<=256,n=4096 bf16 on NVIDIA H200", "1000 nJ [990.5, 1010.2] beyond idle (measured, idle context_open)",
                   "meter nvml.samples.total_power (primary), driver 580", "rests on study s"):
         assert words in shown.stdout
     code, out = hebe.json("profile", "show", str(write("a.json")))

@@ -125,7 +125,7 @@ def test_it_is_told_for_people(tmp_path):
     for words in ("simulated costs beyond an idle board of", "choice: triton.scaled_rows", "against the baseline, idle power included: energy -",
                   "the latency choice is the same", "s if every candidate had been measured as long", "profile:"):
         assert words in done.stdout, done.stdout
-    assert "never idle" not in done.stdout  # both energies say the same
+    assert "the search had" not in done.stdout  # both energies say the same
     shown = hebe("profile", "show", str(profiles(hebe)[0]))
     assert shown.returncode == 0 and "lower, -" in shown.stdout, shown.stdout
 
@@ -241,19 +241,46 @@ def test_where_energy_and_latency_choose_apart_both_are_kept(hebe):
     assert (finalists["against_latency_choice"] is not None) == finalists["latency_choice_differs"]
 
 
+def adds(name, passes, count):
+    return {"name": name, "kind": "triton", "case": "scaled_rows.py:case",
+            "space": {"passes": passes, "adds": [count], "block": [256], "num_warps": [4]}}
+
+
+ADDS = {"backends": [adds("many", [1, 3], 512), adds("few", [3], 0)],
+        "baseline": {"backend": "many", "configuration": {"passes": 3, "adds": 512, "block": 256, "num_warps": 4}}}
+
+
 def test_where_the_idle_board_turns_the_comparison_it_is_said(hebe):
     """One pass and many additions: less energy beyond the idle board than three passes and none, and twice the time."""
-    def backend(name, passes, adds):
-        return {"name": name, "kind": "triton", "case": "scaled_rows.py:case",
-                "space": {"passes": passes, "adds": [adds], "block": [256], "num_warps": [4]}}
-    spec = spec_of(backends=[backend("many", [1, 3], 512), backend("few", [3], 0)],
-                   baseline={"backend": "many", "configuration": {"passes": 3, "adds": 512, "block": 256, "num_warps": 4}})
-    done = hebe("--device", "sim", "tune", write(hebe.tmp / "spec", spec))
+    done = hebe("--device", "sim", "tune", write(hebe.tmp / "spec", spec_of(**ADDS)))
     assert done.returncode == 0, done.stderr
     assert '  choice: triton.scaled_rows {"adds":512,' in done.stdout, done.stdout
-    assert "idle power included, energy +" in done.stdout and "on a board that is never idle the latter" in done.stdout, done.stdout
+    assert "idle power included, energy +" in done.stdout and "idle power included, the search had triton.scaled_rows {\"adds\":0," in done.stdout, done.stdout
     shown = hebe("profile", "show", str(profiles(hebe)[0])).stdout
     assert " beyond idle (simulated, idle clocks_up)" in shown and "in pairs, idle power included" in shown, shown
+
+
+def test_with_idle_power_included_the_search_ranks_as_pairs_do(hebe):
+    done = hebe("--device", "sim", "tune", write(hebe.tmp / "spec", spec_of(idle_power="included", **ADDS)))
+    assert done.returncode == 0, done.stderr
+    assert '  choice: triton.scaled_rows {"adds":0,' in done.stdout and "the latency choice is the same" in done.stdout, done.stdout
+    assert "the search had" not in done.stdout and "by energy, idle power included" in done.stdout and "simulated costs with the idle board's" in done.stdout, done.stdout
+    (file,) = (hebe.root / "tunes").glob("*.json")
+    record = json.loads(file.read_text())
+    assert record["idle_power"] == "included"
+    few = next(c for c in record["shapes"][0]["candidates"] if c["configuration"]["adds"] == 0)["cost"]
+    idle_w = record["shapes"][0]["search"]["idle"]["mean_w"]
+    assert few["objective"]["value"] == pytest.approx(few["energy_nj"]["value"] + idle_w * few["time_ns"]["value"], rel=1e-6)
+    assert f"{few['objective']['value']:.0f} nJ [" in done.stdout
+    (row,) = json.loads(profiles(hebe)[0].read_text())["rows"]
+    assert row["energy_nj"]["value"] == pytest.approx(few["energy_nj"]["value"], rel=0.01)  # a row's cost lies beyond idle
+    assert hebe("tune", "--verify", "").returncode == 0
+    code, out = tune(hebe, idle_power="all")
+    assert code == 2 and "idle_power" in out["refused"]["what"] + out["refused"]["where"], out
+    product = {"operation": "matmul", "dimensions": ["m", "n", "k"], "bucketed": [], "shapes": [{"name": "s", "sizes": {"m": 8, "n": 8, "k": 8}}]}
+    code, out = tune(hebe, idle_power="included", **product, backends=[{"name": "openblas"}],
+                     baseline={"backend": "openblas", "configuration": {}})
+    assert code == 2 and "idle_power" in out["refused"]["what"] and out["refused"]["next"], out
 
 
 def test_nobody_within_the_latency_bound_leaves_the_baseline_and_says_so(hebe):
