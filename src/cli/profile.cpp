@@ -93,6 +93,13 @@ void show_row(const Context& c, const tune::ProfileRow& row) {
     c.print(fmt::format("  against {} at {} nJ, {} ns: {}", row.baseline->implementation.name,
                         row.baseline->energy_nj.value, row.baseline->time_ns.value,
                         verdict_of(row)));
+  if (row.objective) {
+    auto by = tune::text_of(*row.objective);
+    if (const auto& bound = row.objective->latency_bound_ns)
+      by += fmt::format(", {}within its {:.1f} ns", tune::within_its_bound(row) ? "" : "NOT ",
+                        *bound);
+    c.print("  chosen by " + by);
+  }
   c.print(fmt::format("  rests on study {} and {} runs{}", row.study.value_or("-"), row.runs.size(),
                       !row.qualified   ? ""
                       : *row.qualified ? "; its pairs are qualified as evidence"

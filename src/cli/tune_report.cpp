@@ -183,8 +183,18 @@ int report_tune(const Context& c, const tune::TuneOutcome& o) {
     c.print("profile: " + o.profile_file.string());
     c.print("record:  " + o.record_file.string());
   }
+  bool kept = true;
+  for (const auto& [key, row] : o.profile.rows()) {
+    if (tune::within_its_bound(row)) continue;
+    kept = false;
+    if (!c.json)
+      c.print(fmt::format("{}: NOT within the latency bound of {:.1f} ns: {} ns",
+                          tune::text_of(key), *row.objective->latency_bound_ns, row.time_ns.value));
+  }
   if (o.interrupted()) return static_cast<int>(ExitCode::interrupted);
-  return static_cast<int>(o.first_void() ? ExitCode::unfit_environment : ExitCode::done);
+  return static_cast<int>(o.first_void() ? ExitCode::unfit_environment
+                          : kept         ? ExitCode::done
+                                         : ExitCode::claim_fails);
 }
 
 int verify_tune(const Context& c, const std::string& name) {

@@ -82,7 +82,13 @@ Result<Confirmed> confirm(const SearchedShape& s, Objective objective, const Mea
   HEBE_TRY(out.own_run, run(kBaseline, b));
   out.choice = kBaseline;
   if (!challenger) {
-    out.words = "nothing else could be measured";
+    const bool kept_out = std::ranges::any_of(o.contenders, [&](const Contender& c) {
+      return &c != &o.contenders[kBaseline] && c.cost.has_value();
+    });
+    out.words = kept_out && o.latency_bound_ns
+                    ? fmt::format("the baseline stays: no other candidate is within {:.1f} ns",
+                                  *o.latency_bound_ns)
+                    : "nothing else could be measured";
   } else {
     const auto decision = decide(objective, out.runs.front().job.analysis, o.latency_bound_ns);
     if (decision.b_wins) out.choice = b;

@@ -10,9 +10,15 @@ namespace {
 RowDifference changed(const ProfileRow& a, const ProfileRow& b) {
   RowDifference out{a.key, "changed", {}, std::nullopt, std::nullopt};
   const Json before = json_of(a), after = json_of(b);
-  for (const auto& [name, value] : before.items())
-    if (const auto& now = after.at(name); now != value)
-      out.members.push_back(fmt::format("{}: {} -> {}", name, value.dump(), now.dump()));
+  // Some members stand in newer rows alone.
+  auto all = before;
+  all.update(after);
+  const auto text = [](const Json& row, const std::string& name) {
+    return row.contains(name) ? row.at(name).dump() : "(not said)";
+  };
+  for (const auto& [name, value] : all.items())
+    if (const auto was = text(before, name), now = text(after, name); was != now)
+      out.members.push_back(fmt::format("{}: {} -> {}", name, was, now));
   if (a.energy_nj == b.energy_nj) return out;
   const auto ratio = cost_ratio({static_cast<double>(b.energy_nj.value), b.meter},
                                 {static_cast<double>(a.energy_nj.value), a.meter}, {});

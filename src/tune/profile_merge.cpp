@@ -46,6 +46,30 @@ std::string reason(const ProfileRow& kept, const ProfileRow& dropped) {
          "would choose luck";
 }
 
+// Rows that were chosen by different objectives answer different questions: neither is better.
+Status one_objective(const RowKey& key, const std::vector<Candidate>& candidates) {
+  const Candidate* first = nullptr;
+  for (const auto& c : candidates) {
+    if (!c.row->objective) continue; // from before: it does not say
+    if (first == nullptr) first = &c;
+    const auto bound = [](const Candidate& of) {
+      const auto& o = *of.row->objective; // a ratio's ns differ from tune to tune
+      return o.latency_bound_ratio
+                 ? fmt::format(" ({} times the baseline's)", *o.latency_bound_ratio)
+             : o.latency_bound_ns ? fmt::format(" ({} ns)", *o.latency_bound_ns)
+                                  : std::string();
+    };
+    const auto one = text_of(*first->row->objective) + bound(*first),
+               other = text_of(*c.row->objective) + bound(c);
+    if (one != other)
+      return refuse(RefusalCode::bad_argument,
+                    fmt::format("row {} was chosen by {} in {}, by {} in {}", text_of(key), one,
+                                *first->from, other, *c.from),
+                    "merge profiles of one objective");
+  }
+  return {};
+}
+
 } // namespace
 
 Result<MergedProfile> merge_profiles(std::span<const NamedProfile> profiles) {
@@ -59,6 +83,7 @@ Result<MergedProfile> merge_profiles(std::span<const NamedProfile> profiles) {
   MergedProfile out;
   for (auto& [key, candidates] : by_key) {
     std::sort(candidates.begin(), candidates.end(), before);
+    HEBE_CHECK(one_objective(key, candidates));
     const auto& kept = candidates.front();
     HEBE_CHECK(out.profile.record(*kept.row, "the merged profile"));
     for (const auto& other : candidates)

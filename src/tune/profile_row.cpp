@@ -72,10 +72,24 @@ std::string fault_of(const ProfileRow& row) {
       return fmt::format("its effect is {} %, with the interval [{}, {}]", e.percent, e.low_percent,
                          e.high_percent);
   }
+  if (row.objective && row.objective->latency_bound_ns.has_value() !=
+                           (row.objective->name == "energy_under_latency"))
+    return "a latency bound is of energy_under_latency, and only of that";
+  if (row.objective && row.objective->latency_bound_ratio && !row.objective->latency_bound_ns)
+    return "it has a latency bound's ratio and no bound";
   return row.baseline ? fault_of(*row.baseline) : std::string();
 }
 
 } // namespace
+
+std::string text_of(const RowObjective& o) {
+  return o.name + (o.idle_included ? ", idle power included" : "");
+}
+
+bool within_its_bound(const ProfileRow& row) {
+  return !row.objective || !row.objective->latency_bound_ns ||
+         static_cast<double>(row.time_ns.value) <= *row.objective->latency_bound_ns;
+}
 
 std::string text_of(const RowKey& key) {
   return fmt::format("{} {} {} on {}", key.operation, key.shape, key.dtype, key.board);

@@ -55,6 +55,17 @@ struct PairedEffect {
   bool operator==(const PairedEffect&) const = default;
 };
 
+/// By what a row was chosen.
+struct RowObjective {
+  std::string name;           ///< energy, edp, energy_under_latency
+  bool idle_included = false; ///< the search ranked with idle power (docs/profiles.md)
+  /// In ns; where it was asked for as a ratio of the baseline's, that too.
+  std::optional<double> latency_bound_ns{}, latency_bound_ratio{};
+  bool operator==(const RowObjective&) const = default;
+};
+/// "energy, idle power included"; a bound is said by who knows whether it is kept.
+[[nodiscard]] std::string text_of(const RowObjective& objective);
+
 struct ProfileRow {
   RowKey key;
   Implementation implementation;
@@ -68,12 +79,16 @@ struct ProfileRow {
   /// Whether its energy is of pairs that are evidence (docs/protocol.md), not smoke; rows from
   /// before, and of a host, do not say.
   std::optional<bool> qualified{};
-  std::optional<Baseline> baseline;     ///< none: it was not paired against one
-  std::optional<std::string> verdict;   ///< of its energy against the baseline's
-  std::optional<PairedEffect> effect{}; ///< with the verdict; rows from before have none
-  std::vector<std::string> downgraded;  ///< why it is no longer what it was; see profile_expiry
+  std::optional<RowObjective> objective{}; ///< rows from before have none
+  std::optional<Baseline> baseline;        ///< none: it was not paired against one
+  std::optional<std::string> verdict;      ///< of its energy against the baseline's
+  std::optional<PairedEffect> effect{};    ///< with the verdict; rows from before have none
+  std::vector<std::string> downgraded;     ///< why it is no longer what it was; see profile_expiry
   bool operator==(const ProfileRow&) const = default;
 };
+
+/// Whether the row's time is within the bound that it was chosen under; true without one.
+[[nodiscard]] bool within_its_bound(const ProfileRow& row);
 
 /// bad_schema with what is wrong, the meter's status, and `file` as the one that is not written.
 [[nodiscard]] Status check_row(const ProfileRow& row, const std::string& file);

@@ -79,6 +79,13 @@ Json json_of(const ProfileRow& row) {
            {"downgraded", row.downgraded}};
   // Absent, not null: the bytes of a row without one are what they were.
   if (row.qualified) out["evidence"]["qualified"] = *row.qualified;
+  if (row.objective) {
+    auto& o = out["objective"];
+    o = {{"name", row.objective->name},
+         {"idle_power", row.objective->idle_included ? "included" : "excluded"}};
+    if (const auto& ns = row.objective->latency_bound_ns) o["latency_bound_ns"] = *ns;
+    if (const auto& ratio = row.objective->latency_bound_ratio) o["latency_bound_ratio"] = *ratio;
+  }
   if (row.effect)
     out["effect"] = {{"percent", row.effect->percent},
                      {"low_percent", row.effect->low_percent},
@@ -112,6 +119,13 @@ Result<ProfileRow> row_from(const Json& j, std::string_view where) {
   row.verdict = text_or_none(j.at("verdict"));
   if (const auto hit = j.find("effect"); hit != j.end())
     row.effect = PairedEffect{hit->at("percent"), hit->at("low_percent"), hit->at("high_percent")};
+  if (const auto hit = j.find("objective"); hit != j.end()) {
+    row.objective = RowObjective{hit->at("name"), hit->at("idle_power") == "included", {}};
+    for (auto [name, bound] :
+         {std::pair("latency_bound_ns", &row.objective->latency_bound_ns),
+          std::pair("latency_bound_ratio", &row.objective->latency_bound_ratio)})
+      if (const auto found = hit->find(name); found != hit->end()) *bound = found->get<double>();
+  }
   row.downgraded = j.at("downgraded").get<std::vector<std::string>>();
   HEBE_CHECK(check_row(row, std::string(where)));
   return row;

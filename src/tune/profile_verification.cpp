@@ -38,6 +38,7 @@ void compare_row(evidence::VerifyReport& report, const ProfileRow& recorded,
     expected.meter.provenance = recorded.meter.provenance;
   expected.downgraded = recorded.downgraded;
   if (!recorded.qualified) expected.qualified.reset(); // from before
+  if (!recorded.objective) expected.objective.reset();
   auto found = disagreements(json_of(recorded), json_of(expected), where);
   for (auto& f : found) {
     f.next = "restore the profile from a copy";

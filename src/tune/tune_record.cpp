@@ -284,6 +284,9 @@ Result<ProfileRow> row_of(const TunedShape& shape, const TuneSpec& spec, const T
   row.platform.triton = chosen.prepared->triton;
   row.date = place.date;
   row.study = record_id;
+  row.objective = RowObjective{std::string(name_of(spec.objective)),
+                               spec.idle_power == IdleCharge::included, s.outcome.latency_bound_ns,
+                               spec.latency_bound ? spec.latency_bound->ratio : std::nullopt};
   for (const auto& r : c.runs) row.runs.push_back(r.job.run.seal);
   // Where the baseline stays, the row shows that by naming it as its own baseline.
   row.baseline = Baseline{implementation_of(shape.prepared.candidates.front()), amount_of(a.energy),
