@@ -17,44 +17,14 @@ namespace {
 
 struct CalibrateOptions {
   std::string what, out, show, subject = "matmul";
-  std::vector<std::string> members{"cpu", "triton"}, meters;
+  std::vector<std::string> members{"cpu", "triton"};
   std::int64_t m = 256, n = 4096, k = 4096;
   double idle = 2, window = 1, warm_up = 5;
   int windows = 5;
   bool redact = false;
   std::string openblas, cublaslt;
-  std::string board, board_uuid, cpu, driver, os, hebe, triton, date;
-  std::int64_t days = -1;
+  PresentOptions present;
 };
-
-std::optional<std::string> given(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
-
-Result<tune::PlacementNow> now_of(const CalibrateOptions& o) {
-  tune::PlacementNow now;
-  now.cpu = given(o.cpu);
-  now.gpu.board = given(o.board);
-  now.gpu.board_uuid = given(o.board_uuid);
-  now.gpu.driver = given(o.driver);
-  now.gpu.os = given(o.os);
-  now.gpu.hebe = given(o.hebe);
-  now.gpu.triton = given(o.triton);
-  if (o.days >= 0) now.gpu.most_days = o.days;
-  now.gpu.date = o.date.empty()
-                     ? fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))
-                     : o.date;
-  for (const auto& text : o.meters) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return refuse(RefusalCode::bad_argument,
-                    fmt::format("\"{}\" is no meter with a status", text),
-                    "write --meter NAME=STATUS, as `hebe probe-meter` says them");
-    if (!now.gpu.meters) now.gpu.meters.emplace();
-    (*now.gpu.meters)[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return now;
-}
 
 void print_row(const Context& c, const tune::PlacementRow& p) {
   const auto& r = p.row;
@@ -73,7 +43,7 @@ void print_row(const Context& c, const tune::PlacementRow& p) {
 int show(const Context& c, const CalibrateOptions& o) {
   const auto placement = tune::read_placement(o.show);
   if (!placement) return c.refused(placement.error());
-  const auto now = now_of(o);
+  const auto now = present_of(c, o.present);
   if (!now) return c.refused(now.error());
   const auto held = tune::hold_placement(*placement, *now);
   if (!held) return c.refused(held.error());
@@ -166,30 +136,6 @@ int run_calibrate(const Context& c, const CalibrateOptions& o) {
   return static_cast<int>(ExitCode::done);
 }
 
-std::vector<std::string> beside_show() {
-  return {"what",           "--board",          "--board-uuid", "--cpu",  "--driver", "--os",
-          "--hebe-version", "--triton-version", "--meter",      "--days", "--date"};
-}
-
-CLI::Option* add_present(CLI::App& app, CalibrateOptions& o) {
-  auto* show = app.add_option("--show", o.show,
-                              "hold a placement file against the machine of now (exit 1: a "
-                              "row no longer holds)");
-  app.add_option("--board", o.board, "show: the GPU's name; what is not given is not checked");
-  app.add_option("--board-uuid", o.board_uuid, "show: its UUID, or what --redact has in its place");
-  app.add_option("--cpu", o.cpu, "show: the processor's name, as /proc/cpuinfo has it");
-  app.add_option("--driver", o.driver, "show: the GPU's driver");
-  app.add_option("--os", o.os, "show: the operating system");
-  app.add_option("--hebe-version", o.hebe, "show: Hebe's version");
-  app.add_option("--triton-version", o.triton, "show: Triton's version");
-  app.add_option("--meter", o.meters,
-                 "show: NAME=STATUS of a meter (repeatable; given one, all others are not here)")
-      ->take_all();
-  app.add_option("--days", o.days, "show: how old a row may be")->check(CLI::NonNegativeNumber);
-  app.add_option("--date", o.date, "show: the time of now, UTC (2026-11-30T04:20:00Z)");
-  return show;
-}
-
 } // namespace
 
 Command calibrate_command() {
@@ -213,8 +159,12 @@ Command calibrate_command() {
         app.add_flag("--redact", o->redact, "hash the board's UUID in the placement");
         app.add_option("--openblas", o->openblas, "OpenBLAS's file (default: libopenblas.so.0)");
         app.add_option("--cublaslt", o->cublaslt, "cuBLASLt's file (default: looked for)");
-        auto* show = add_present(app, *o);
-        const auto with_show = beside_show();
+        auto* show = app.add_option("--show", o->show,
+                                    "hold a placement file against the machine of now (exit 1: a "
+                                    "row no longer holds)");
+        add_present(app, o->present, "show", true);
+        auto with_show = present_names(true);
+        with_show.emplace_back("what");
         stands_alone(app, show, with_show);
         for (auto* option : app.get_options())
           if (option->get_name() != "what" &&

@@ -1,11 +1,11 @@
 // hebe profile: what profiles say, merged, compared, and held against the machine of now.
 #include "cli/parts_report.hpp"
+#include "cli/present_options.hpp"
 #include "tune/profile_diff.hpp"
 #include "tune/profile_expiry.hpp"
 #include "tune/profile_merge.hpp"
 #include "tune/tune_verification.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace hebe::cli {
@@ -13,15 +13,10 @@ namespace {
 
 struct Options {
   std::string action;
-  std::vector<std::string> files, meters;
+  std::vector<std::string> files;
   std::string output;
-  std::string board, board_uuid, driver, os, hebe, triton, date;
-  std::int64_t days = -1;
+  PresentOptions present;
 };
-
-std::optional<std::string> given(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
 
 Result<std::vector<tune::NamedProfile>> read_all(const Options& o) {
   std::vector<tune::NamedProfile> out;
@@ -30,29 +25,6 @@ Result<std::vector<tune::NamedProfile>> read_all(const Options& o) {
     out.push_back({file, std::move(profile)});
   }
   return out;
-}
-
-Result<tune::Present> present_of(const Options& o) {
-  tune::Present p;
-  p.board = given(o.board);
-  p.board_uuid = given(o.board_uuid);
-  p.driver = given(o.driver);
-  p.os = given(o.os);
-  p.hebe = given(o.hebe);
-  p.triton = given(o.triton);
-  if (o.days >= 0) p.most_days = o.days;
-  p.date = o.date.empty() ? fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))
-                          : o.date;
-  for (const auto& text : o.meters) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return refuse(RefusalCode::bad_argument,
-                    fmt::format("\"{}\" is no meter with a status", text),
-                    "write --meter NAME=STATUS, as `hebe probe-meter` says them");
-    if (!p.meters) p.meters.emplace();
-    (*p.meters)[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return p;
 }
 
 // Writes the profile where one was asked for; says so, or what would be written.
@@ -154,9 +126,16 @@ int diff(const Context& c, const std::vector<tune::NamedProfile>& profiles) {
 }
 
 int expire(const Context& c, const Options& o, const tune::Profile& profile) {
-  const auto present = present_of(o);
-  if (!present) return c.refused(present.error());
-  const auto expired = tune::expire_profile(profile, *present);
+  const auto now = present_of(c, o.present);
+  if (!now) return c.refused(now.error());
+  if (!says_anything(now->gpu) && !o.present.date)
+    return c.refused(
+        {RefusalCode::bad_argument,
+         "nothing was given to hold the rows against",
+         {},
+         "say --here for this machine, or give --driver, --days and what else is known",
+         o.output});
+  const auto expired = tune::expire_profile(profile, now->gpu);
   if (!expired) return c.refused(expired.error());
   const bool withheld = expired->profile.rows().empty() && !o.output.empty();
   if (!withheld)
@@ -232,22 +211,7 @@ Command profile_command() {
                 ->check(CLI::IsMember({"show", "merge", "diff", "expire", "verify"}));
             app.add_option("file", o->files, "profiles (hebe.profile/1)")->required();
             app.add_option("-o,--output", o->output, "merge, expire: write the profile there");
-            app.add_option("--board", o->board,
-                           "expire: the name of the board of now; what is not "
-                           "given is not checked");
-            app.add_option("--board-uuid", o->board_uuid, "expire: its UUID");
-            app.add_option("--driver", o->driver, "expire: its driver");
-            app.add_option("--os", o->os, "expire: the operating system");
-            app.add_option("--hebe-version", o->hebe, "expire: Hebe's version");
-            app.add_option("--triton-version", o->triton, "expire: Triton's version");
-            app.add_option("--meter", o->meters,
-                           "expire: NAME=STATUS of a meter of the board "
-                           "(repeatable; given one, all others are not here)")
-                ->take_all();
-            app.add_option("--days", o->days, "expire: how old a row may be")
-                ->check(CLI::NonNegativeNumber);
-            app.add_option("--date", o->date,
-                           "expire: the time of now, UTC (2026-11-30T04:20:00Z)");
+            add_present(app, o->present, "expire", false);
             return [&c, o, &app] {
               const auto idle = idle_option(app, o->action);
               if (idle.empty()) return run(c, *o);

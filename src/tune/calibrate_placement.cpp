@@ -196,16 +196,25 @@ private:
     }
     measure::WindowSeries series(*device, machine.meter(), tier, supervision,
                                  request_.job.machine.seed);
-    HEBE_CHECK(series.warm_up(bench.load(0), request_.warm_up));
+    // By the member's name, as where a member cannot run.
+    const auto figure = [&](std::size_t c, const char* what, auto result) {
+      if (!result)
+        result = std::unexpected(without_figure(
+            shape.candidates[c].candidate.backend,
+            with_meter(what, std::move(result).error(), meter, request_.not_written)));
+      return result;
+    };
+    HEBE_CHECK(figure(0, "warm-up", series.warm_up(bench.load(0), request_.warm_up)));
     std::vector<measure::IdleStretch> idles(2);
-    HEBE_TRY(idles[0], series.idle(request_.idle));
+    HEBE_TRY(idles[0], figure(0, "idle power", series.idle(request_.idle)));
     std::vector<std::vector<measure::SeriesWindow>> windows(shape.candidates.size());
     for (int i = 0; i < request_.windows; ++i)
       for (std::size_t c = 0; c < windows.size(); ++c) {
-        HEBE_TRY(const auto seen, series.window(bench.load(c), request_.window));
+        HEBE_TRY(const auto seen,
+                 figure(c, "a window", series.window(bench.load(c), request_.window)));
         windows[c].push_back(seen);
       }
-    HEBE_TRY(idles[1], series.idle(request_.idle));
+    HEBE_TRY(idles[1], figure(0, "idle power", series.idle(request_.idle)));
     HEBE_TRY(const auto idle, idle_power(idles, series.loaded_clock_mhz()));
     for (std::size_t c = 0; c < windows.size(); ++c)
       HEBE_CHECK(add_gpu(shape.candidates[c], windows[c], idle, meter, machine));

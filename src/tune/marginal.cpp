@@ -186,6 +186,14 @@ Refusal meter_refusal(RefusalCode code, const MeterIdentity& meter, const std::s
   return r;
 }
 
+Refusal with_meter(const std::string& of, Refusal r, const MeterIdentity& meter,
+                   const std::string& not_written) {
+  if (r.code == RefusalCode::interrupted) return r;
+  r.what = fmt::format("{}: {}; meter {}: {}", of, r.what, meter.name, meter.status);
+  if (r.not_written.empty()) r.not_written = not_written;
+  return r;
+}
+
 Status check_meter(const MeterIdentity& meter, const std::string& not_written) {
   if (accepted_status(meter.status)) return {};
   return std::unexpected(

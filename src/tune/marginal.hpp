@@ -49,6 +49,10 @@ struct RatioOperand {
 [[nodiscard]] Refusal meter_refusal(RefusalCode code, const MeterIdentity& meter,
                                     const std::string& reason, const std::string& not_written,
                                     std::string next = {});
+/// A refusal from below of something that was to be measured: what it was, the meter with its
+/// status, what is not written. An interruption stays as it is.
+[[nodiscard]] Refusal with_meter(const std::string& of, Refusal refusal, const MeterIdentity& meter,
+                                 const std::string& not_written);
 /// Nothing, if the meter's status lets it be believed.
 [[nodiscard]] Status check_meter(const MeterIdentity& meter, const std::string& not_written);
 

@@ -119,6 +119,8 @@ Status check_placement(const Placement& placement, const std::string& file) {
     const double idle = p.idle_power.value(), error = p.idle_error.value();
     if (!(std::isfinite(idle) && idle > 0 && std::isfinite(error) && error >= 0))
       return wrong(p, "a machine draws power doing nothing, its idle power is not above 0");
+    if (p.row.meter.provenance == Provenance::measured && !p.row.downgraded.empty())
+      return wrong(p, "it says measured and was downgraded");
     if (!seconds_of_date(p.row.date)) return wrong(p, "\"" + p.row.date + "\" is no UTC date");
   }
   return {};

@@ -2,6 +2,7 @@
 
 #include "core/files.hpp"
 #include "core/schema.hpp"
+#include "tune/shape_bucket.hpp"
 
 #include <fmt/format.h>
 
@@ -18,8 +19,26 @@ std::unexpected<Refusal> not_written(Refusal refusal, const std::filesystem::pat
 
 } // namespace
 
+Status Profile::check_dimensions(const ProfileRow& row, const std::string& file) {
+  const auto names = [](const std::string& shape) {
+    std::vector<std::string> out;
+    for (auto& d : bucket_from(shape, {}).value_or(ShapeBucket{})) out.push_back(d.name);
+    return out;
+  };
+  const auto& k = row.key;
+  const auto [first, added] = shapes_.try_emplace({k.operation, k.dtype, k.board}, k.shape);
+  if (added || names(first->second) == names(k.shape)) return {};
+  return std::unexpected(Refusal{
+      RefusalCode::bad_schema,
+      fmt::format("row {}: its dimensions are {}, those of another of its operation, {}, are {}",
+                  text_of(k), fmt::join(names(k.shape), ","), first->second,
+                  fmt::join(names(first->second), ",")),
+      file, "name and order the dimensions of an operation in one way", file});
+}
+
 Status Profile::record(ProfileRow row, const std::string& file) {
   HEBE_CHECK(check_row(row, file));
+  HEBE_CHECK(check_dimensions(row, file));
   const auto key = row.key;
   if (!rows_.emplace(key, std::move(row)).second)
     return std::unexpected(Refusal{RefusalCode::already_exists,

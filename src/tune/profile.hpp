@@ -6,6 +6,7 @@
 
 #include "tune/profile_row.hpp"
 
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -15,14 +16,20 @@ class Profile {
 public:
   using Rows = std::map<RowKey, ProfileRow>;
 
-  /// Takes a row: bad_schema (check_row), already_exists. `file` is what is then not written.
+  /// Takes a row: bad_schema (check_row; other dimensions than a row of its operation, dtype and
+  /// board has, which no dispatch could tell apart), already_exists. `file` is what is then not
+  /// written.
   [[nodiscard]] Status record(ProfileRow row, const std::string& file);
   [[nodiscard]] const Rows& rows() const { return rows_; }
   [[nodiscard]] const ProfileRow* find(const RowKey& key) const;
-  bool operator==(const Profile&) const = default;
+  bool operator==(const Profile& other) const { return rows_ == other.rows_; }
 
 private:
+  [[nodiscard]] Status check_dimensions(const ProfileRow& row, const std::string& file);
+
   Rows rows_;
+  /// Operation, dtype, board: the shape whose dimensions its rows have.
+  std::map<std::array<std::string, 3>, std::string> shapes_;
 };
 
 [[nodiscard]] Json json_of(const Profile& profile);

@@ -35,6 +35,7 @@ RowReasons judge(const ProfileRow& row, const Present& present, std::int64_t now
   RowReasons out;
   compare("board", row.key.board, present.board, out.reject);
   const auto &then = row.platform.board_uuid, &now = present.board_uuid;
+  if (now && !then) out.downgrade.emplace_back("it does not say its board's UUID");
   if (!then || !now || !same_identity(*then, *now)) compare("board_uuid", then, now, out.downgrade);
   compare("driver", row.platform.driver, present.driver, out.downgrade);
   compare("os", row.platform.os, present.os, out.downgrade);
@@ -93,6 +94,8 @@ Result<ExpiredProfile> expire_profile(const Profile& profile, const Present& pre
     }
     HEBE_CHECK(out.profile.record(downgrade.empty() ? row : downgraded(row, downgrade),
                                   "the expired profile"));
+    // One that was downgraded before holds no better for it.
+    if (downgrade.empty()) downgrade = row.downgraded;
     if (!downgrade.empty()) out.rows.push_back({key, false, std::move(downgrade)});
   }
   return out;

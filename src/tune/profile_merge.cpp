@@ -1,5 +1,7 @@
 #include "tune/profile_merge.hpp"
 
+#include "core/sha256.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,10 @@ namespace {
 struct Candidate {
   const ProfileRow* row;
   const std::string* from;
-  std::string text; // decides where nothing else does, so that the files' order never does
+  std::string text;
+  // Decides where nothing else does, so that the files' order never does; a text's own order would
+  // follow its first figure.
+  std::string digest;
 };
 
 int rank(const ProfileRow& row) {
@@ -31,7 +36,7 @@ bool before(const Candidate& a, const Candidate& b) {
   if (rank(*a.row) != rank(*b.row)) return rank(*a.row) > rank(*b.row);
   if (qualified(*a.row) != qualified(*b.row)) return qualified(*a.row);
   if (a.row->date != b.row->date) return a.row->date > b.row->date; // of one length, in UTC
-  if (a.text != b.text) return a.text < b.text;
+  if (a.digest != b.digest) return a.digest < b.digest;
   return *a.from < *b.from;
 }
 
@@ -42,8 +47,8 @@ std::string reason(const ProfileRow& kept, const ProfileRow& dropped) {
   if (qualified(kept) != qualified(dropped))
     return "it rests on a qualified run, the other does not say that it does";
   if (kept.date != dropped.date) return fmt::format("{} is newer than {}", kept.date, dropped.date);
-  return "equally good and of one date: the one whose text sorts first; never the cheaper, which "
-         "would choose luck";
+  return "equally good and of one date: the one whose SHA-256 sorts first; never the cheaper, "
+         "which would choose luck";
 }
 
 // Rows that were chosen by different objectives answer different questions: neither is better.
@@ -78,7 +83,8 @@ Result<MergedProfile> merge_profiles(std::span<const NamedProfile> profiles) {
   for (const auto& [name, profile] : profiles)
     for (const auto& [key, row] : profile.rows()) {
       HEBE_TRY(auto text, canonical_json(json_of(row)));
-      by_key[key].push_back({&row, &name, std::move(text)});
+      auto digest = sha256_hex(text);
+      by_key[key].push_back({&row, &name, std::move(text), std::move(digest)});
     }
   MergedProfile out;
   for (auto& [key, candidates] : by_key) {

@@ -30,7 +30,8 @@ std::string fault_of(std::string_view name, const Amount& a) {
 }
 
 std::string fault_of(const Implementation& implementation) {
-  if (implementation.name.empty()) return "the implementation has no name";
+  if (implementation.name.empty() || !on_one_line(implementation.name))
+    return "the implementation has no name, or one with a control character";
   if (!implementation.configuration.is_object()) return "the configuration is no JSON object";
   return {};
 }
@@ -51,7 +52,10 @@ std::string fault_of(const ProfileRow& row) {
     if (!fault.empty()) return fault;
   for (const auto* text : {&row.key.operation, &row.key.dtype, &row.key.board, &row.meter.name,
                            &row.platform.driver, &row.platform.os, &row.platform.hebe})
-    if (text->empty()) return "operation, dtype, board, meter, driver, OS or Hebe version is empty";
+    if (text->empty() || !on_one_line(*text))
+      return "operation, dtype, board, meter, driver, OS or Hebe version is empty or holds a "
+             "control "
+             "character";
   if (!accepted_status(row.meter.status))
     return "its meter is not believed on this board, so that it gives no cost";
   if (!seconds_of_date(row.date)) return fmt::format("\"{}\" is no UTC date", row.date);
@@ -89,6 +93,10 @@ std::string text_of(const RowObjective& o) {
 bool within_its_bound(const ProfileRow& row) {
   return !row.objective || !row.objective->latency_bound_ns ||
          static_cast<double>(row.time_ns.value) <= *row.objective->latency_bound_ns;
+}
+
+bool on_one_line(std::string_view text) {
+  return std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 std::string text_of(const RowKey& key) {

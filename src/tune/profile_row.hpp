@@ -97,6 +97,9 @@ struct ProfileRow {
 /// Of a row that follows the schema hebe.profile/1.
 [[nodiscard]] Result<ProfileRow> row_from(const Json& json, std::string_view where);
 
+/// Whether a text holds no control character: keys and names stand in messages and tables.
+[[nodiscard]] bool on_one_line(std::string_view text);
+
 /// Seconds since 1970 of a date as rows have it; none: there is no such time.
 [[nodiscard]] std::optional<std::int64_t> seconds_of_date(std::string_view date);
 

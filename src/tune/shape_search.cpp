@@ -29,7 +29,10 @@ public:
     HEBE_TRY(auto bench, CandidateBench::make(*device, shape_.baseline()));
     HEBE_CHECK(load_all(bench));
     measure::WindowSeries series(*device, place_.machine.meter(), tier_, supervision_, seed_);
-    HEBE_CHECK(series.warm_up(bench.load(0), spec_.warm_up));
+    if (auto warm = series.warm_up(bench.load(0), spec_.warm_up); !warm)
+      return std::unexpected(
+          with_meter("the baseline " + text_of(shape_.candidates[0].candidate) + " in its warm-up",
+                     std::move(warm).error(), out_.meter, not_written_));
     HEBE_CHECK(measure_all(bench, series));
     return std::move(out_);
   }
@@ -81,11 +84,9 @@ private:
       auto seen = series.window(bench.load(i), length);
       report(++done, length);
       if (seen) return seen;
-      auto r = std::move(seen).error();
-      r.what = fmt::format("{} ran and was not measured: {}; meter {}: {}",
-                           text_of(shape_.candidates[out_.candidate[i]].candidate), r.what,
-                           out_.meter.name, out_.meter.status);
-      return std::unexpected(std::move(r));
+      return std::unexpected(with_meter(text_of(shape_.candidates[out_.candidate[i]].candidate) +
+                                            " ran and was not measured",
+                                        std::move(seen).error(), out_.meter, not_written_));
     };
     HEBE_TRY(auto found, search_readings(source, out_.candidate.size(), spec_, out_.meter, seed_,
                                          not_written_));
@@ -98,10 +99,8 @@ private:
   Result<measure::IdleStretch> idle(measure::WindowSeries& series) const {
     auto seen = series.idle(spec_.idle);
     if (seen) return seen;
-    auto r = std::move(seen).error();
-    r.what = fmt::format("idle power was not measured: {}; meter {}: {}", r.what, out_.meter.name,
-                         out_.meter.status);
-    return std::unexpected(std::move(r));
+    return std::unexpected(with_meter("idle power was not measured", std::move(seen).error(),
+                                      out_.meter, not_written_));
   }
 
   // Of the first rung; how many follow is not known.

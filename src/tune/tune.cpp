@@ -8,6 +8,7 @@
 #include "evidence/content_record.hpp"
 #include "evidence/environment.hpp"
 #include "tune/planned_time.hpp"
+#include "tune/present_machine.hpp"
 #include "tune/tune_record.hpp"
 
 #include <fmt/format.h>
@@ -32,12 +33,6 @@ bool ends_the_tune(RefusalCode code) {
   default:
     return false;
   }
-}
-
-std::string operating_system() {
-  for (const auto& fact : evidence::host_facts(true, {}))
-    if (fact.name == "host.distribution" && fact.value.is_string()) return fact.value;
-  return "not known";
 }
 
 class Tune {
@@ -202,6 +197,8 @@ private:
     if (done) return {};
     if (ends_the_tune(done.error().code)) return done;
     shape.voided = std::move(done).error();
+    if (shape.voided->not_written.empty())
+      shape.voided->not_written = "the profile's row of " + shape.prepared.spec->shape.name;
     tell(fmt::format("{}: voided, it has no row: {}", shape.prepared.spec->shape.name,
                      to_text(*shape.voided)));
     return {};
@@ -219,7 +216,15 @@ private:
     }
     HEBE_TRY(shape.confirmed,
              confirm(*shape.searched, spec_.objective,
-                     [&](std::size_t a, std::size_t b) { return paired(shape.prepared, a, b); }));
+                     [&](std::size_t a, std::size_t b) -> Result<campaign::JobOutcome> {
+                       auto done = paired(shape.prepared, a, b);
+                       if (done) return done;
+                       const auto& all = shape.prepared.candidates;
+                       const auto pair = text_of(all[b].candidate) + " against " +
+                                         (a == b ? "itself" : text_of(all[a].candidate));
+                       return std::unexpected(with_meter(pair, std::move(done).error(),
+                                                         shape.searched->meter, not_written));
+                     }));
     HEBE_CHECK(weigh_hosts(shape, not_written));
     HEBE_CHECK(row_of(shape, spec_, place_, "-", not_written)); // or it is voided
     return {};

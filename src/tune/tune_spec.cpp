@@ -31,6 +31,9 @@ public:
     out_.description = json_.value("description", "");
     out_.operation = json_.at("operation");
     out_.dtype = json_.at("dtype");
+    for (const auto& [key, text] :
+         {std::pair("operation", &out_.operation), {"dtype", &out_.dtype}})
+      if (!on_one_line(*text)) return wrong(key, "holds a control character");
     HEBE_CHECK(read_dimensions());
     HEBE_CHECK(read_objective());
     HEBE_CHECK(read_search());

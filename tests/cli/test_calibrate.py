@@ -148,3 +148,26 @@ def test_a_placement_with_a_zero_is_bad_data(hebe, tmp_path):
     broken = tmp_path / "broken.json"
     broken.write_text(json.dumps(out))
     assert hebe("calibrate", "placement", "--show", str(broken)).returncode == 5
+
+
+@pytest.mark.parametrize("fault, words", [("counter_frozen@1", "warm-up"), ("samples_frozen@9", "")])
+def test_a_figure_that_a_fault_kept_out_is_refused_with_member_meter_and_file(hebe, tmp_path, fault, words):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton", "--out", str(file), "--sim-fault", fault)
+    assert code == 3 and not file.exists(), out
+    refused = out["refused"]
+    assert "triton" in refused["what"] and words in refused["what"] and "; meter " in refused["what"] and ": primary" in refused["what"], out
+    assert refused["not_written"] == str(file)
+
+
+def test_a_placement_row_that_says_measured_and_was_downgraded_is_refused(hebe, tmp_path):
+    file = tmp_path / "placement.json"
+    code, out = hebe.json(*SMALL, "--members", "triton", "--out", str(file))
+    assert code == 0, out
+    assert hebe("--device", "sim", "calibrate", "placement", "--show", str(file), "--here").returncode == 0
+    out["rows"][0].update(provenance="measured", downgraded=["driver was 1 and is 2"])
+    (tmp_path / "changed.json").write_text(json.dumps(out))
+    done = hebe("calibrate", "placement", "--show", str(tmp_path / "changed.json"))
+    assert done.returncode == 5 and "measured and was downgraded" in done.stderr, done.stderr
+    done = hebe("calibrate", "placement", "--show", str(file), "--driver", "")
+    assert done.returncode == 2 and "--driver is empty" in done.stderr, done.stderr

@@ -85,3 +85,70 @@ def test_what_is_no_profile_is_refused(hebe, write, tmp_path):
     assert hebe("profile", "show", str(write("twice.json", {}, {}))).returncode == 5
     assert hebe("profile", "show", str(tmp_path / "none.json")).returncode == 2
     assert hebe("profile", "melt", str(zero)).returncode == 2
+
+
+@pytest.mark.parametrize("option", ["--board", "--board-uuid", "--driver", "--os", "--hebe-version", "--triton-version", "--date"])
+def test_an_empty_value_to_hold_rows_against_is_no_value_left_out(hebe, write, option):
+    """As "$(a command that failed)" leaves it."""
+    done = hebe("profile", "expire", str(write("a.json")), option, "")
+    assert done.returncode == 2 and f"{option} is empty" in done.stderr, done.stderr
+
+
+def test_rows_held_against_nothing_do_not_hold(hebe, write):
+    done = hebe("profile", "expire", str(write("a.json")))
+    assert done.returncode == 2 and "--here" in done.stderr and "hold" not in done.stdout
+
+
+def test_expire_here_reads_the_machine(hebe, write):
+    facts = {f["name"]: f.get("value") for f in hebe.json("--device", "sim", "doctor")[1]["facts"]}
+    own = {"board": facts["device.name"], "provenance": "simulated",
+           "platform": {"board_uuid": facts["device.uuid"], "driver": "simulated", "os": facts["host.distribution"], "hebe": facts["hebe.version"],
+                        "triton": None}}
+    (meter,) = [r["meter"] for r in json.loads(write("m.json").read_text())["rows"]]
+    code, got = hebe.json("--device", "sim", "profile", "expire", str(write("own.json", own)), "--here")
+    reasons = [r for e in got["expired"] for r in e["reasons"]]
+    assert all(r.startswith("meter ") for r in reasons), got  # the simulated board's may have another name
+    if not reasons:
+        assert code == 0 and meter
+    code, got = hebe.json("--device", "sim", "profile", "expire", str(write("a.json")), "--here")
+    assert code == 1 and got["expired"][0]["outcome"] == "rejected" and facts["device.name"] in got["expired"][0]["reasons"][0]
+    other = copy.deepcopy(own)
+    other["platform"]["driver"] = "580"
+    code, got = hebe.json("--device", "sim", "profile", "expire", str(write("d.json", other)), "--here", "--meter", f"{meter['name']}=primary")
+    assert code == 1 and got["expired"][0]["reasons"] == ["driver was 580 and is simulated"], got
+    code, got = hebe.json("--device", "sim", "profile", "expire", str(write("e.json", other)), "--here", "--meter", f"{meter['name']}=primary",
+                          "--driver", "580")
+    assert code == 0, got
+
+
+def test_what_a_row_does_not_say_and_what_was_downgraded_before_does_not_hold(hebe, write):
+    code, got = hebe.json("profile", "expire", str(write("a.json")), "--board-uuid", "GPU-1")
+    assert code == 1 and got["expired"][0]["reasons"] == ["it does not say its board's UUID"]
+    old = write("old.json", {"provenance": "estimated", "downgraded": ["driver was 579 and is 580"]})
+    code, got = hebe.json("profile", "expire", str(old), "--driver", "580")
+    assert code == 1 and got["expired"][0]["reasons"] == ["driver was 579 and is 580"]
+
+
+def test_one_operation_has_its_dimensions_in_one_order(hebe, write):
+    """Dispatch is asked by place: of two orders it would take neither, and refuse the whole profile."""
+    a, b = write("a.json"), write("b.json", {"shape": "n=4096,m<=256"})
+    code, out = hebe.json("profile", "merge", str(a), str(b))
+    assert code == 5 and "n,m" in out["refused"]["what"] and "m,n" in out["refused"]["what"], out
+    both = write("both.json", {}, {"shape": "n=4096,m<=256"})
+    assert hebe("profile", "show", str(both)).returncode == 5
+    assert hebe("profile", "show", str(write("other.json", {}, {"shape": "n=4096,m<=256", "dtype": "fp16"}))).returncode == 0
+
+
+def test_of_rows_that_are_equally_good_the_cheaper_is_kept_as_often_as_the_other(hebe, write):
+    dear = write("dear.json", *[{"shape": f"m<=256,n={n}"} for n in range(1, 65)])
+    cheap = write("cheap.json", *[{"shape": f"m<=256,n={n}", "energy_nj": {"value": 800, "low": 790.5, "high": 810.25}} for n in range(1, 65)])
+    code, out = hebe.json("profile", "merge", str(dear), str(cheap))
+    kept = [r["energy_nj"]["value"] for r in out["profile"]["rows"]].count(800)
+    assert code == 0 and 16 < kept < 48, kept
+
+
+@pytest.mark.parametrize("change", [{"operation": "mat\nmul"}, {"dtype": "bf16\x1b[2J"}, {"board": "a\tb"},
+                                    {"implementation": {**ROW["implementation"], "name": "cublas\rlt"}}])
+def test_a_control_character_in_a_key_or_name_is_refused(hebe, write, change):
+    done = hebe("profile", "show", str(write("a.json", change)))
+    assert done.returncode == 5 and "control character" in done.stderr, done.stderr

@@ -346,6 +346,8 @@ def many(count):
 
 @pytest.mark.parametrize("key, more", [
     ("surprise", {"surprise": 1}),
+    ("operation", {"operation": "soft\nmax"}),
+    ("dtype", {"dtype": "fp\x1b[2J"}),
     ("shapes", {"shapes": []}),
     ("sizes", {"shapes": [{"name": "a", "sizes": {"m": 0, "n": 256}}]}),
     ("sizes", {"shapes": [{"name": "a", "sizes": {"m": 64}}]}),

@@ -74,3 +74,16 @@ def test_the_reason_names_the_meter_and_what_is_not_written(hebe):
     assert done.returncode == 3
     for words in ("ran and was not measured", "meter sim.samples.total_power: primary", "profile"):
         assert words in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("place, fault, what", [
+    ("wide", "counter_frozen@1", "in its warm-up"), ("wide", "samples_frozen@8", "ran and was not measured"),
+    ("wide.finalists", "counter_frozen@4", " against triton.scaled_rows"), ("wide.finalists", "samples_zero@4", " against triton.scaled_rows"),
+    ("wide.finalists", "counter_frozen@1", " against triton.scaled_rows")])
+def test_a_refusal_names_candidate_meter_with_status_and_what_is_not_written(hebe, place, fault, what):
+    code, out = tune(hebe, simulated={"faults": {place: [fault]}})
+    assert code == 3, out
+    refused = out["refused"]
+    assert "triton.scaled_rows {" in refused["what"] and what in refused["what"], refused
+    assert "; meter " in refused["what"] and ": primary" in refused["what"], refused
+    assert refused["not_written"] == "the profile's row of wide" and not profiles(hebe), refused

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -97,7 +98,10 @@ TEST_F(Dispatch, a_load_that_fails_leaves_what_was_there) {
   EXPECT_FALSE(other.ok);
   EXPECT_NE(other.why.find("no row of NVIDIA H100"), std::string::npos);
   EXPECT_EQ(dispatch::load("/none", "NVIDIA H200").exit_code, 2);
-  const auto mixed = load(profile_of({row_of("a", "m<=1,n=64"), row_of("b", "n=64,m=3")}));
+  auto json = json_of(profile_of({row_of("a", "m<=1,n=64")}));
+  json["rows"].push_back(json_of(row_of("b", "n=64,m=3")));
+  std::ofstream(file_) << json.dump();
+  const auto mixed = dispatch::load(file_, "NVIDIA H200");
   EXPECT_FALSE(mixed.ok);
   EXPECT_NE(mixed.why.find("dimensions"), std::string::npos);
   EXPECT_EQ(found({1, 64}), "a");
