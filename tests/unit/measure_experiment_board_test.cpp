@@ -85,6 +85,18 @@ TEST(ExperimentOnABoard,
   EXPECT_FALSE(sim.run(before));
 }
 
+TEST(ExperimentOnABoard, arms_at_a_limit_that_swings_after_idleness_are_measured) {
+  auto model = held_down();
+  model.limit_swing = 0.48;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    test::SimGpu sim(seed, {}, model, {1e6, 1e6});
+    const auto raw = sim.run(evidence_of_two_arms());
+    ASSERT_TRUE(raw) << to_text(raw.error());
+    EXPECT_EQ(raw->windows.size(), 24U) << "seed " << seed << ": none was measured again";
+    for (const auto& w : raw->windows) EXPECT_NEAR(w.estimate.mean_power->value(), 700, 7);
+  }
+}
+
 // A product at 690 W before one at 430: an H200's first replays of it took 13 to 23 % longer.
 TEST(ExperimentOnABoard, a_clock_that_comes_back_from_the_limit_is_no_idleness) {
   auto plan = evidence_of_two_arms();
