@@ -6,6 +6,7 @@
 #include "evidence/environment.hpp"
 #include "meter/file_sources.hpp"
 #include "tune/openblas_backend.hpp"
+#include "tune/present_machine.hpp"
 #include "tune/shape_search.hpp"
 
 #include <fmt/format.h>
@@ -14,12 +15,6 @@
 
 namespace hebe::tune {
 namespace {
-
-std::string host_fact(const std::string& name) {
-  for (const auto& fact : evidence::host_facts(true, {}))
-    if (fact.name == name && fact.value.is_string()) return fact.value;
-  return "not known";
-}
 
 class Calibration {
 public:
@@ -60,7 +55,7 @@ private:
                    dtype, board};
     row.row.implementation = std::move(implementation);
     row.row.platform = std::move(platform);
-    row.row.platform.os = host_fact("host.distribution");
+    row.row.platform.os = operating_system();
     row.row.platform.hebe = kVersion;
     row.row.date = campaign::utc_text(wall_us);
     out_.rows.push_back(std::move(row));
@@ -110,7 +105,7 @@ private:
     row.version = library->version();
     HEBE_TRY(const auto sha256, sha256_of_file(library->file()));
     add(std::move(row), {"openblas.matmul", {{"threads", library->threads()}}, sha256}, "fp32",
-        host_fact("host.cpu"), {{}, meter.driver(), {}, {}, {}}, clock_.wall_us());
+        processor().value_or("not known"), {{}, meter.driver(), {}, {}, {}}, clock_.wall_us());
     return {};
   }
 
@@ -198,7 +193,7 @@ private:
                                  request_.job.machine.seed);
     // By the member's name, as where a member cannot run.
     const auto figure = [&](std::size_t c, const char* what, auto result) {
-      if (!result)
+      if (!result && result.error().code != RefusalCode::interrupted)
         result = std::unexpected(without_figure(
             shape.candidates[c].candidate.backend,
             with_meter(what, std::move(result).error(), meter, request_.not_written)));

@@ -26,7 +26,7 @@ Result<Present> present_machine(const evidence::DataRoot& root, const campaign::
   out.board = machine.info().name;
   out.board_uuid = machine.info().uuid;
   out.driver = board.driver;
-  out.os = operating_system();
+  out.os = host_fact("host.distribution");
   out.hebe = kVersion;
   if (!with_meters) return out;
   out.meters.emplace();
