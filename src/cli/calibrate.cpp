@@ -2,14 +2,13 @@
 #include "cli/campaign_request.hpp"
 #include "cli/case_name.hpp"
 #include "cli/packages.hpp"
+#include "core/files.hpp"
 #include "tune/calibrate_placement.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include <unistd.h>
 
 namespace hebe::cli {
 namespace fs = std::filesystem;
@@ -90,26 +89,11 @@ Result<tune::CalibrationRequest> request_from_calibrate(const Context& c,
   return r;
 }
 
-// Asked before the machine is held for a minute, not when its figures are there.
-Status can_write_to(const std::string& file) {
-  if (file.empty()) return {};
-  std::error_code ec;
-  const auto path = fs::absolute(file);
-  const bool folder = fs::is_directory(path, ec);
-  if (!folder && fs::is_directory(path.parent_path(), ec) &&
-      ::access(path.parent_path().c_str(), W_OK) == 0)
-    return {};
-  return refuse(RefusalCode::bad_argument,
-                folder ? "--out: this is a folder" : "--out: its folder cannot be written to",
-                "give a file in a folder that is there and yours", path.string());
-}
-
 int run_calibrate(const Context& c, const CalibrateOptions& o) {
   if (!o.show.empty()) return show(c, o);
-  if (auto usable = can_write_to(o.out); !usable) {
-    usable.error().not_written = o.out;
-    return c.refused(usable.error());
-  }
+  // Asked before the machine is held for a minute, not when its figures are there.
+  if (!o.out.empty())
+    if (const auto usable = can_be_written(o.out); !usable) return c.refused(usable.error());
   auto request = request_from_calibrate(c, o);
   if (!request) return c.refused(request.error());
   if (c.dry_run) {

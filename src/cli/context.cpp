@@ -15,12 +15,16 @@ namespace hebe::cli {
 namespace fs = std::filesystem;
 namespace {
 volatile std::sig_atomic_t stop_requested = 0;
+volatile std::sig_atomic_t asked_to_stop = 0; // by somebody, not by a connection that dropped
 
-void on_interrupt(int) {
-  if (stop_requested != 0) {
+void on_interrupt(int number) {
+  // A connection that drops may send SIGHUP twice, and SIGTERM may follow: nobody asked again.
+  if (number != SIGHUP && asked_to_stop != 0) {
     ::signal(SIGINT, SIG_DFL); // the second Ctrl-C ends it at once
     ::raise(SIGINT);
   }
+  if (number != SIGHUP) asked_to_stop = 1;
+  if (stop_requested != 0) return;
   stop_requested = 1;
   constexpr char kText[] =
       "\ninterrupted: stopping; nothing unfinished will be recorded (again to end at once)\n";
@@ -42,6 +46,9 @@ void watch_for_interrupt() {
   action.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr); // nohup stays nohup
 }
 
 fs::path Context::home() const {

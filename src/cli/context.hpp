@@ -85,7 +85,7 @@ struct Command {
 /// To stderr; a full disk behind it must not end a measurement, so a failed write is ignored.
 void tell(const std::string& text);
 
-/// Set by Ctrl-C.
+/// Set by Ctrl-C, SIGTERM, and SIGHUP where that is not ignored.
 [[nodiscard]] bool interrupted();
 void watch_for_interrupt();
 

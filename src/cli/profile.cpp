@@ -1,6 +1,7 @@
 // hebe profile: what profiles say, merged, compared, and held against the machine of now.
 #include "cli/parts_report.hpp"
 #include "cli/present_options.hpp"
+#include "core/files.hpp"
 #include "tune/profile_diff.hpp"
 #include "tune/profile_expiry.hpp"
 #include "tune/profile_merge.hpp"
@@ -21,8 +22,12 @@ struct Options {
 Result<std::vector<tune::NamedProfile>> read_all(const Options& o) {
   std::vector<tune::NamedProfile> out;
   for (const auto& file : o.files) {
-    HEBE_TRY(auto profile, tune::read_profile(file));
-    out.push_back({file, std::move(profile)});
+    auto profile = tune::read_profile(file);
+    if (!profile) {
+      profile.error().not_written = o.output;
+      return std::unexpected(std::move(profile).error());
+    }
+    out.push_back({file, *std::move(profile)});
   }
   return out;
 }
@@ -178,6 +183,8 @@ int run(const Context& c, const Options& o) {
                       "see `hebe profile --help`",
                       {}});
   if (o.action == "verify") return verify(c, o.files.front());
+  if (!o.output.empty())
+    if (const auto usable = can_be_written(o.output); !usable) return c.refused(usable.error());
   const auto profiles = read_all(o);
   if (!profiles) return c.refused(profiles.error());
   if (o.action == "show") return show(c, *profiles);

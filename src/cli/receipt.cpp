@@ -5,6 +5,7 @@
 #include "cli/context.hpp"
 #include "core/key_file.hpp"
 #include "core/new_file.hpp"
+#include "tune/placement.hpp"
 #include "tune/tune_verification.hpp"
 
 #include <fmt/format.h>
@@ -40,6 +41,11 @@ evidence::SubjectChecks checks() {
              const evidence::StoredRecord& record) -> Result<evidence::VerifyReport> {
             HEBE_TRY(const auto tune, tune::verify_tune(record, tune::sealed_finalists(root)));
             return flat(tune.report, record.file);
+          },
+          tune::verify_profile,
+          [](const fs::path& file) -> Status {
+            HEBE_CHECK(tune::read_placement(file));
+            return {};
           }};
 }
 
@@ -105,9 +111,13 @@ Json json_of(const evidence::ReceiptReport& report, std::size_t number) {
     problems.push_back(refusal_json(refusal));
     problems.back()["name"] = name;
   }
-  return {{"line", number},          {"valid", report.valid()},
-          {"passed", report.passed}, {"not_checked", report.not_checked},
-          {"problems", problems},    {"statement", report.statement}};
+  return {{"line", number},
+          {"valid", report.valid()},
+          {"complete", report.complete()},
+          {"passed", report.passed},
+          {"not_checked", report.not_checked},
+          {"problems", problems},
+          {"statement", report.statement}};
 }
 
 void print(const Context& c, const evidence::ReceiptReport& report, const std::string& where) {
@@ -129,13 +139,15 @@ int verify(const Context& c, const Options& o) {
   const RealClock clock;
   const auto subject_checks = checks();
   const evidence::ReceiptCheck check{root, *key, clock, subject_checks, o.subject};
-  bool valid = true;
+  bool valid = true, complete = true, looked_at = true;
   Json list = Json::array();
   for (std::size_t i = 0; i < lines->size(); ++i) {
     const auto where = fmt::format("{}:{}", file->string(), i + 1);
     const auto report = evidence::verify_receipt(check, (*lines)[i], where);
     if (!report) return c.refused(report.error());
     valid = valid && report->valid();
+    complete = complete && report->complete();
+    looked_at = looked_at && report->looked_at;
     if (c.json)
       list.push_back(json_of(*report, i + 1));
     else
@@ -145,10 +157,15 @@ int verify(const Context& c, const Options& o) {
     c.print_json({{"receipt", file->string()},
                   {"key", key->id()},
                   {"valid", valid},
+                  {"complete", complete},
                   {"receipts", std::move(list)}});
   else
-    c.print(valid ? "the receipt holds" : "the receipt does NOT hold");
-  return static_cast<int>(valid ? ExitCode::done : ExitCode::bad_data);
+    c.print(!valid       ? "the receipt does NOT hold"
+            : complete   ? "the receipt holds"
+            : !looked_at ? "incomplete: only the signature was checked, not what was signed"
+                         : "incomplete: the signature fits; of what was signed not all is here");
+  if (!valid) return static_cast<int>(ExitCode::bad_data);
+  return static_cast<int>(complete ? ExitCode::done : ExitCode::inconclusive);
 }
 
 } // namespace

@@ -137,7 +137,45 @@ Status write_new_file(const fs::path& path, std::string_view bytes, bool durable
   return {};
 }
 
+namespace {
+std::unexpected<Refusal> not_written(Refusal refusal, const fs::path& path) {
+  refusal.not_written = path.string();
+  return std::unexpected(std::move(refusal));
+}
+} // namespace
+
+Status replaceable(const fs::path& path) {
+  std::error_code ec;
+  const auto there = fs::symlink_status(path, ec);
+  if (!fs::exists(there) || fs::is_regular_file(there)) return {};
+  return not_written({RefusalCode::already_exists,
+                      "something of that name is no regular file; it was not touched",
+                      path.string(),
+                      "choose another name, or remove it",
+                      {}},
+                     path);
+}
+
+Status can_be_written(const fs::path& path) {
+  HEBE_CHECK(replaceable(path));
+  std::error_code ec;
+  const auto folder = fs::absolute(path).parent_path();
+  constexpr auto kNext = "give a file in a folder that is there and yours";
+  if (!fs::is_directory(folder, ec))
+    return not_written({RefusalCode::bad_argument,
+                        "there is no such folder to write to",
+                        folder.string(),
+                        kNext,
+                        {}},
+                       path);
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  auto refusal = io_refusal(errno, "write to this folder", folder);
+  refusal.next = kNext;
+  return not_written(std::move(refusal), path);
+}
+
 Status write_file_whole(const fs::path& path, std::string_view bytes) {
+  HEBE_CHECK(replaceable(path));
   const fs::path temporary =
       path.parent_path() / ("." + path.filename().string() + ".tmp." + std::to_string(::getpid()));
   ::unlink(temporary.c_str()); // left by a process of the same id that died

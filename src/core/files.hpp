@@ -53,8 +53,16 @@ struct HashedBytes {
                                               std::uint64_t at_most);
 
 /// Writes `path` through a temporary name beside it: written, fsynced, made read-only (0444),
-/// renamed, the directory fsynced. An existing file is replaced; a failure leaves it as it was.
+/// renamed, the directory fsynced. An existing file is replaced; a failure leaves it as it was, and
+/// so does replaceable().
 [[nodiscard]] Status write_file_whole(const std::filesystem::path& path, std::string_view bytes);
+
+/// already_exists where something is there that is no regular file: a device, a pipe, a folder or a
+/// link is never replaced.
+[[nodiscard]] Status replaceable(const std::filesystem::path& path);
+/// Whether write_file_whole can be expected to work, asked before the work that leads to it:
+/// replaceable(); bad_argument without a folder; no_permission. `path` is what is then not written.
+[[nodiscard]] Status can_be_written(const std::filesystem::path& path);
 
 /// Writes and fsyncs a new file in a directory that is itself still under a temporary name.
 /// `durable` false: a sync_file_system follows.

@@ -1,7 +1,8 @@
 // DSSE envelopes: a payload, its type, and signatures over both. In: JSON of one line; out: the
-// envelope, and whether a key signed it; and back. Invariant: a changed byte of the line is
-// refused, unless it lies in a signature by another key; so text has one spelling here: standard
-// base64 with its padding, no member but the specified ones, nothing around the object.
+// envelope, and whether a key signed it; and back. Invariant: what is signed has one spelling in
+// each alphabet of base64, with its padding, and nothing is around the object. Passed over is only
+// what no signature covers: members that the specification does not name, other keys' signatures,
+// and the key's name, which is a hint.
 #pragma once
 
 #include "core/signing_key.hpp"
@@ -39,7 +40,8 @@ enum class SignatureFinding { fits, by_other_keys, does_not_fit };
 [[nodiscard]] Result<Envelope> envelope_from(std::string_view line, std::string_view where);
 
 [[nodiscard]] std::string to_base64(std::string_view bytes);
-/// None: not the text that to_base64 gives.
+/// In the standard or the URL-safe alphabet. None: another spelling than to_base64's, or both
+/// alphabets in one text.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 } // namespace hebe::evidence

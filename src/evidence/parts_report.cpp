@@ -17,6 +17,8 @@ VerifyReport& PartsReport::part(std::string what) {
 void PartsReport::missing(VerifyReport& report, const std::string& what) {
   report.not_checked.push_back(what + ": not in this data root");
   complete = false;
+  for (const auto& part : parts)
+    if (&part.report == &report) absent.push_back(part.what + ": " + what);
 }
 
 } // namespace hebe::evidence

@@ -53,6 +53,10 @@ std::string claim_of(const std::string& kind, const Json& provenance) {
   if (kind == "tune")
     text = "Hebe verified this tune when the receipt was signed: digest and schema, every cost "
            "computed again from its readings, and each finalist's run from its samples.";
+  if (kind == "profile")
+    text = "Hebe verified this profile when the receipt was signed: schema, every row against the "
+           "tune that it rests on, those tunes' costs computed again from their readings, and each "
+           "finalist's run from its samples.";
   if (provenance == "simulated") text += " Simulated: nothing was measured.";
   if (provenance == "estimated") text += " Estimated: no meter saw this.";
   return text;

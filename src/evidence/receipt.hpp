@@ -42,6 +42,10 @@ struct ReceiptReport {
   Json statement; ///< once its signature fits; else null
   std::vector<std::string> passed, not_checked;
   std::vector<ReceiptProblem> problems;
+  bool looked_at = false;  ///< the subject; false: at most the signature was checked
+  bool whole_there = true; ///< false: something that the subject is made of is not in the data root
+  /// False: it may hold, and not all that it says could be compared.
+  [[nodiscard]] bool complete() const { return looked_at && whole_there; }
   [[nodiscard]] bool valid() const { return problems.empty(); }
 };
 

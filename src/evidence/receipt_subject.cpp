@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = 64ULL << 20;
 constexpr std::string_view kDatasetPrefix = "dataset_sha256_";
 constexpr std::string_view kTuneSchema = "hebe.tune/1", kTunes = "tunes";
+constexpr std::string_view kProfileSchema = "hebe.profile/1", kPlacementSchema = "hebe.placement/1";
 
 Json nothing_said() {
   return {{"provenance", nullptr},
@@ -126,8 +127,20 @@ Result<ReceiptSubject> read_tune(const DataRoot& given, const fs::path& file,
   return out;
 }
 
-bool is_tune(const Json& json) {
-  return json.is_object() && json.value("schema", Json()) == kTuneSchema;
+bool has_schema(const Json& json, std::string_view name) {
+  return json.is_object() && json.value("schema", Json()) == name;
+}
+
+// Against the tunes of the data root that was given: a merged profile has no root of its own.
+Status check_profile(ReceiptSubject& out, const DataRoot& root, const SubjectChecks& checks) {
+  out.kind = "profile";
+  HEBE_TRY(auto whole, checks.profile(root, out.place));
+  out.missing = std::move(whole.absent);
+  for (auto& [what, report] : whole.parts) {
+    for (const auto& text : report.not_checked) out.not_checked.push_back(what + ": " + text);
+    for (auto& p : report.problems) out.problems.push_back(std::move(p));
+  }
+  return {};
 }
 
 // The weakest of every member "provenance": one estimated row makes no measured profile.
@@ -165,10 +178,10 @@ Result<ReceiptSubject> read_plain(const DataRoot& root, const fs::path& file,
   const bool is_inside = !inside.empty() && *inside.begin() != "..";
   out.digests = {{is_inside ? inside.generic_string() : file.filename().string(), bytes.sha256}};
   if (const auto json = parse_json(bytes.bytes, file.string())) {
-    if (is_tune(*json)) return read_tune(root, file, checks);
+    if (has_schema(*json, kTuneSchema)) return read_tune(root, file, checks);
     out.says = says_of_file(*json);
-    if (json->is_object() && json->value("schema", Json()) == "hebe.profile/1")
-      out.kind = "profile";
+    if (has_schema(*json, kProfileSchema)) HEBE_CHECK(check_profile(out, root, checks));
+    if (has_schema(*json, kPlacementSchema)) HEBE_CHECK(checks.placement(file));
   }
   return out;
 }

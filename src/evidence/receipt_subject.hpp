@@ -1,7 +1,7 @@
-// What a receipt is about, as it lies there now. In: a run, a study, a tune or a file; out: its
-// digests, and what it says of itself. Invariant: provenance, verdict and the rest are read from
-// what has verified, never from what somebody says of it; of several provenances the weakest
-// counts.
+// What a receipt is about, as it lies there now. In: a run, a study, a tune, a profile or a file;
+// out: its digests, and what it says of itself. Invariant: provenance, verdict and the rest are
+// read from what has verified, never from what somebody says of it; of several provenances the
+// weakest counts.
 #pragma once
 
 #include "evidence/content_record.hpp"
@@ -29,11 +29,13 @@ struct ReceiptSubject {
   std::vector<std::string> not_checked; ///< what it is said to follow from, and is not here
 };
 
-/// All of a study or tune, part by part: the caller brings it, for it needs rooms that build on
-/// this one.
+/// All of a study, tune or profile, part by part, and what a placement must be to be read: the
+/// caller brings them, for they need rooms that build on this one.
 struct SubjectChecks {
   std::function<Result<VerifyReport>(const DataRoot&, const SealedStudy&)> study;
   std::function<Result<VerifyReport>(const DataRoot&, const StoredRecord&)> tune;
+  std::function<Result<PartsReport>(const DataRoot&, const std::filesystem::path&)> profile;
+  std::function<Status(const std::filesystem::path&)> placement;
 };
 
 /// By path, or by a unique part of a run's, study's or tune's id. Refuses what cannot be read at

@@ -31,6 +31,7 @@ struct VerifiedPart {
 struct PartsReport {
   std::deque<VerifiedPart> parts; ///< each stays where it is
   bool complete = true;           ///< false: something that it is made of is not in the data root
+  std::vector<std::string> absent{}; ///< what that is, each with its part
   [[nodiscard]] bool valid() const;
   VerifyReport& part(std::string what);
   /// Not here, so that nothing can be said of the whole.

@@ -147,6 +147,7 @@ Result<Placement> read_placement(const std::filesystem::path& file) {
   }
   if (auto checked = check_placement(out, {}); !checked) {
     checked.error().code = RefusalCode::bad_schema; // of a stored file
+    checked.error().where = file.string();
     return std::unexpected(std::move(checked).error());
   }
   return out;

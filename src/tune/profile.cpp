@@ -10,7 +10,6 @@ namespace hebe::tune {
 namespace {
 
 constexpr std::string_view kSchema = "hebe.profile/1";
-constexpr std::uint64_t kMostBytes = 64ULL << 20;
 
 std::unexpected<Refusal> not_written(Refusal refusal, const std::filesystem::path& file) {
   refusal.not_written = file.string();
@@ -78,12 +77,13 @@ Result<Profile> read_profile(const std::filesystem::path& file) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(file, ec)))
     return refuse(RefusalCode::not_found, "there is no such profile", "give a profile's path",
                   file.string());
-  HEBE_TRY(const auto record, read_record(file, kMostBytes));
+  HEBE_TRY(const auto record, read_record(file, kMostProfileBytes));
   HEBE_TRY(const auto json, parse_json(record.bytes, file.string()));
   return profile_from(json, file.string());
 }
 
-Status write_profile(const std::filesystem::path& file, const Profile& profile) {
+Status write_profile(const std::filesystem::path& file, const Profile& profile,
+                     std::uint64_t most_bytes) {
   if (profile.rows().empty())
     return not_written({RefusalCode::gate_failed,
                         "the profile has no rows: where nothing was measured nothing is written",
@@ -97,6 +97,14 @@ Status write_profile(const std::filesystem::path& file, const Profile& profile) 
     return not_written(sound.error(), file);
   const auto text = canonical_json(json);
   if (!text) return not_written(text.error(), file);
+  if (text->size() + 1 > most_bytes)
+    return not_written({RefusalCode::bad_argument,
+                        fmt::format("the profile would have {} bytes, and at most {} are read",
+                                    text->size() + 1, most_bytes),
+                        file.string(),
+                        "merge fewer profiles into one",
+                        {}},
+                       file);
   if (const auto written = write_file_whole(file, *text + "\n"); !written)
     return not_written(written.error(), file);
   return {};

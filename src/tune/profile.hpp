@@ -12,6 +12,9 @@
 
 namespace hebe::tune {
 
+/// What is larger is neither read nor written.
+inline constexpr std::uint64_t kMostProfileBytes = 64ULL << 20;
+
 class Profile {
 public:
   using Rows = std::map<RowKey, ProfileRow>;
@@ -38,7 +41,9 @@ private:
 
 /// not_found, bad_schema.
 [[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& file);
-/// Canonical bytes and a newline; the same rows give the same bytes. gate_failed: it has no rows.
-[[nodiscard]] Status write_profile(const std::filesystem::path& file, const Profile& profile);
+/// Canonical bytes and a newline; the same rows give the same bytes. gate_failed: it has no rows;
+/// bad_argument: more than `most_bytes`, which no command would read.
+[[nodiscard]] Status write_profile(const std::filesystem::path& file, const Profile& profile,
+                                   std::uint64_t most_bytes = kMostProfileBytes);
 
 } // namespace hebe::tune

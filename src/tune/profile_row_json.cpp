@@ -127,7 +127,10 @@ Result<ProfileRow> row_from(const Json& j, std::string_view where) {
       if (const auto found = hit->find(name); found != hit->end()) *bound = found->get<double>();
   }
   row.downgraded = j.at("downgraded").get<std::vector<std::string>>();
-  HEBE_CHECK(check_row(row, std::string(where)));
+  if (auto sound = check_row(row, std::string(where)); !sound) {
+    sound.error().not_written.clear(); // it was read
+    return std::unexpected(std::move(sound).error());
+  }
   return row;
 }
 

@@ -86,6 +86,7 @@ Result<Profile> checked_profile(evidence::VerifyReport& report, const fs::path& 
 void append(evidence::PartsReport& to, evidence::PartsReport from) {
   for (auto& part : from.parts) to.parts.push_back(std::move(part));
   to.complete = to.complete && from.complete;
+  to.absent.insert(to.absent.end(), from.absent.begin(), from.absent.end());
 }
 
 } // namespace

@@ -127,7 +127,7 @@ def test_a_missing_figure_is_the_machines_fault_and_a_wrong_case_is_usage(hebe, 
 def test_where_the_placement_cannot_be_written_nothing_is_measured(hebe, tmp_path):
     for out in (tmp_path, tmp_path / "none" / "p.json"):
         done = hebe("--device", "sim", "calibrate", "placement", "--members", "triton", "--out", str(out))
-        assert done.returncode == 2 and "--out" in done.stderr and "next:" in done.stderr, done.stderr
+        assert done.returncode == 2 and f"not written: {out}" in done.stderr and "next:" in done.stderr, done.stderr
         assert "%" not in done.stderr  # no progress was made
     done = hebe("calibrate", "placement", "--show", str(tmp_path / "p.json"), "--members", "triton")
     assert done.returncode == 2 and "--show" in done.stderr
@@ -147,7 +147,8 @@ def test_a_placement_with_a_zero_is_bad_data(hebe, tmp_path):
     out["rows"][0]["energy_nj"]["value"] = 0
     broken = tmp_path / "broken.json"
     broken.write_text(json.dumps(out))
-    assert hebe("calibrate", "placement", "--show", str(broken)).returncode == 5
+    code, out = hebe.json("calibrate", "placement", "--show", str(broken))
+    assert code == 5 and (out["refused"]["where"], out["refused"]["not_written"]) == (str(broken), "")
 
 
 @pytest.mark.parametrize("fault, words", [("counter_frozen@1", "warm-up"), ("samples_frozen@9", "")])

@@ -138,7 +138,7 @@ def test_several_receipts_a_line_each(copy):
     file = copy.tmp / "all.jsonl"
     file.write_bytes(first.read_bytes() + second.read_bytes())
     code, out = verify(copy, file)
-    assert code == 0 and [r["line"] for r in out["receipts"]] == [1, 2]
+    assert code == 4 and [(r["line"], r["complete"]) for r in out["receipts"]] == [(1, True), (2, False)]
     assert "page.html is not in this data root" in out["receipts"][1]["not_checked"][0]
     file.write_bytes(first.read_bytes() + second.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
     code, out = verify(copy, file)
@@ -200,7 +200,7 @@ def test_a_changed_subject_is_named_and_is_not_signed(copy):
     assert len(list((copy.root / "receipts").iterdir())) == 1
     shutil.rmtree(run)
     code, out = verify(copy, file)
-    assert code == 0 and "not in this data root" in out["receipts"][0]["not_checked"][0]
+    assert code == 4 and "not in this data root" in out["receipts"][0]["not_checked"][0]
     assert verify(copy, file, "--subject", str(run))[0] == 2
 
 
@@ -285,4 +285,4 @@ def test_a_study_is_signed_with_its_parts_and_never_as_measured(tmp_path, done):
     shutil.rmtree(next(hebe.root.glob(f"runs/*/*/*/{sealed['runs'][0]['run_id']}")))
     assert hebe("receipt", "sign", made["study"], "--key", hebe.key).returncode == 2
     code, out = verify(hebe, file)
-    assert code == 0 and any(sealed["runs"][0]["run_id"] in text for text in out["receipts"][0]["not_checked"])
+    assert code == 4 and out["valid"] and not out["complete"] and any(sealed["runs"][0]["run_id"] in text for text in out["receipts"][0]["not_checked"])

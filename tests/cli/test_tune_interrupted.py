@@ -2,7 +2,11 @@
 
 import json
 import signal
+import subprocess
 
+import pytest
+
+from conftest import BINARY
 from test_tune import TWO, profiles, spec_of, write
 from test_tune_verify import Copy
 
@@ -12,14 +16,15 @@ def backend(name, passes, adds):
     return {"name": name, "kind": "triton", "case": "scaled_rows.py:case", "space": space}
 
 
-def interrupted_at(hebe, line, **more):
-    """Sends SIGINT as soon as a line of stderr has `line` in it; the exit code, what was printed, stderr."""
+def interrupted_at(hebe, line, *signals, **more):
+    """Sends signals (SIGINT) as soon as a line of stderr has `line` in it; the exit code, what was printed, stderr."""
     process = hebe.start("--device", "sim", "--json", "tune", write(hebe.tmp / "spec", spec_of(**more)))
     seen = []
     for text in process.stderr:
         seen.append(text)
         if line in text:
-            process.send_signal(signal.SIGINT)
+            for number in signals or (signal.SIGINT,):
+                process.send_signal(number)
             break
     out, err = process.communicate(timeout=120)
     return process.returncode, json.loads(out) if out.strip() else None, "".join(seen) + err
@@ -35,6 +40,26 @@ def test_the_shapes_that_were_finished_are_kept(hebe):
     (file,) = profiles(hebe)
     assert [r["shape"] for r in json.loads(file.read_text())["rows"]] == ["m<=4096,n=256"]
     assert hebe("tune", "--verify", "").returncode == 0 and hebe("profile", "verify", file).returncode == 0
+
+
+# A shell that hangs up and the kernel behind it each send SIGHUP, and what stops services SIGTERM as well: that is no "again".
+@pytest.mark.parametrize("signals", [(signal.SIGHUP,), (signal.SIGHUP, signal.SIGHUP, signal.SIGHUP), (signal.SIGHUP, signal.SIGTERM),
+                                     (signal.SIGTERM, signal.SIGHUP)])
+def test_a_connection_that_drops_keeps_the_shapes_that_were_finished(hebe, signals):
+    code, out, err = interrupted_at(hebe, "hebe: tall: every candidate", *signals, shapes=TWO, pairs=1000, search="exhaustive",
+                                    search_longest_window_s=0.5)
+    assert code == 130, err
+    assert out["tune"]["shapes"][1]["voided"]["code"] == "interrupted"
+    assert len(profiles(hebe)) == 1 and hebe("tune", "--verify", "").returncode == 0
+
+
+def test_under_nohup_a_hangup_changes_nothing(hebe):
+    process = subprocess.Popen(["nohup", BINARY, "--device", "sim", "--json", "tune", write(hebe.tmp / "spec", spec_of())],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=hebe.env)
+    process.stderr.readline()
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
 
 
 def test_before_any_shape_is_finished_nothing_is_written(hebe):

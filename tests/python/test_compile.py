@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import shutil
+import signal
 
 import pytest
 from conftest import ROOT, TARGET, VECTOR_ADD
@@ -126,14 +127,15 @@ def test_a_changed_global_behind_a_constexpr_function_is_not_served_stale(fresh_
         assert f"dense<{number}00000e+00>" in result["artifacts"]["ttir"]["data"]
 
 
-@pytest.mark.parametrize("end", ["stdin closed", "SIGTERM"])
+@pytest.mark.parametrize("end", ["stdin closed", "SIGTERM", "SIGHUP"])
 def test_the_private_cache_is_gone_after_the_worker(fresh_worker, tmp_path, end):
     worker = fresh_worker(TMPDIR=str(tmp_path))
     worker.compile(VECTOR_ADD)
     assert list(tmp_path.glob("hebe-worker-*"))
-    if end == "SIGTERM":
-        worker.process.terminate()
-        assert worker.process.wait(timeout=20) == 143
+    if end.startswith("SIG"):
+        number = getattr(signal, end)
+        worker.process.send_signal(number)
+        assert worker.process.wait(timeout=20) == 128 + number
     else:
         assert worker.end()[0] == 0
     assert list(tmp_path.iterdir()) == []

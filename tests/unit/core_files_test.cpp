@@ -59,6 +59,30 @@ TEST(Files, a_whole_file_replaces_the_one_before) {
   EXPECT_EQ(entries_in(folder.path()), 1U);
 }
 
+TEST(Files, a_whole_file_replaces_nothing_but_a_file) {
+  const test::ScratchFolder folder;
+  test::overwrite(folder / "behind", "kept");
+  fs::create_symlink("behind", folder / "link");
+  fs::create_symlink("nowhere", folder / "dangling");
+  fs::create_directory(folder / "folder");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const auto* name : {"link", "dangling", "folder", "pipe"}) {
+    const auto before = fs::symlink_status(folder / name).type();
+    for (const auto& status :
+         {write_file_whole(folder / name, "x"), can_be_written(folder / name)}) {
+      ASSERT_FALSE(status) << name;
+      EXPECT_EQ(status.error().code, RefusalCode::already_exists);
+      EXPECT_EQ(status.error().not_written, (folder / name).string());
+    }
+    EXPECT_EQ(fs::symlink_status(folder / name).type(), before);
+  }
+  EXPECT_EQ(read_file(folder / "behind").value(), "kept");
+  EXPECT_EQ(entries_in(folder.path()), 5U);
+  EXPECT_TRUE(can_be_written(folder / "behind"));
+  EXPECT_TRUE(can_be_written(folder / "new"));
+  EXPECT_EQ(can_be_written(folder / "none" / "new").error().code, RefusalCode::bad_argument);
+}
+
 TEST(Files, a_whole_file_may_have_a_bare_name) {
   const test::ScratchFolder folder;
   EXPECT_EQ(test::exit_code_in_child([&] {
@@ -107,8 +131,9 @@ TEST(Files, a_forbidden_folder_is_no_permission_and_names_the_path) {
     const auto whole = write_file_whole(locked / "record", "x");
     const auto fresh = write_new_file(locked / "record", "x");
     const auto nested = make_directories(locked / "a" / "b");
-    if (whole || fresh || nested) return 1;
-    for (const auto* r : {&whole.error(), &fresh.error(), &nested.error()})
+    const auto asked = can_be_written(locked / "record");
+    if (whole || fresh || nested || asked) return 1;
+    for (const auto* r : {&whole.error(), &fresh.error(), &nested.error(), &asked.error()})
       if (r->code != RefusalCode::no_permission || !r->where.starts_with(locked.string())) return 2;
     return whole.error().not_written == (locked / "record").string() ? 0 : 3;
   });

@@ -125,6 +125,19 @@ TEST_F(ProfileFile, without_rows_is_not_written) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+TEST_F(ProfileFile, that_nobody_would_read_is_not_written) {
+  const auto profile = profile_of({sound_row()});
+  ASSERT_TRUE(write_profile(file_, profile));
+  const auto size = fs::file_size(file_);
+  EXPECT_TRUE(write_profile(file_, profile, size));
+  const auto written = write_profile(folder_ / "larger.json", profile, size - 1);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, RefusalCode::bad_argument);
+  EXPECT_EQ(written.error().not_written, (folder_ / "larger.json").string());
+  EXPECT_THAT(written.error().what, HasSubstr(std::to_string(size) + " bytes"));
+  EXPECT_FALSE(fs::exists(folder_ / "larger.json"));
+}
+
 TEST_F(ProfileFile, is_whole_or_stays_as_it_was) {
   ASSERT_TRUE(write_profile(file_, profile_of({sound_row()})));
   const auto before = read_file(file_).value();

@@ -49,6 +49,8 @@ def main() -> None:
         os._exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup stays nohup
+        signal.signal(signal.SIGHUP, end)
     try:
         protocol.serve(requests, answers, methods.METHODS)
     finally:
