@@ -75,11 +75,16 @@ int hebe_measure(const char* request, hebe_enqueue enqueue, hebe_interrupted int
 int hebe_compare(const char* request, hebe_enqueue enqueue, hebe_interrupted interrupted,
                  void* user, char** answer);
 
-/* On the simulated GPU, from within hebe_enqueue: work of `seconds` that draws `watts` beyond the
- * idle board, `times` one after another, which costs the host `host_seconds`. 0, or an exit code.
- */
-int hebe_sim_enqueue(void* stream, double seconds, double watts, uint32_t times,
-                     double host_seconds);
+/* Whether hebe_measure and hebe_compare would take this request: 0 and {"checked": true}, or
+ * what they refuse before any board is opened. No GPU is looked for, and nothing is measured. */
+int hebe_check(const char* request, char** answer);
+
+/* On the simulated GPU, from within hebe_enqueue: `works` launches one after another, each of its
+ * `seconds` and drawing its `watts` beyond the idle board, and that `times` times, which costs the
+ * host `host_seconds` in all: one entry of the driver's queue, as a captured graph is. 0, or an
+ * exit code. */
+int hebe_sim_enqueue(void* stream, const double* seconds, const double* watts, size_t works,
+                     uint32_t times, double host_seconds);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,8 @@ def _declare(library: ctypes.CDLL) -> None:
                             "hebe_compare": [text, ENQUEUE, INTERRUPTED, callback, _TEXT_OUT]}.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
-    library.hebe_sim_enqueue.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_uint32, ctypes.c_double]
+    numbers = ctypes.POINTER(ctypes.c_double)
+    library.hebe_sim_enqueue.argtypes = [callback, numbers, numbers, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_double]
     library.hebe_sim_enqueue.restype = ctypes.c_int
     library.hebe_free.argtypes, library.hebe_free.restype = [ctypes.c_void_p], None
     library.hebe_version.argtypes, library.hebe_version.restype = [], ctypes.c_char_p

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace hebe::capi {
 namespace {
 
@@ -62,11 +64,16 @@ int hebe_compare(const char* request, hebe_enqueue enqueue, hebe_interrupted int
   });
 }
 
-int hebe_sim_enqueue(void* stream, double seconds, double watts, uint32_t times,
-                     double host_seconds) {
+int hebe_check(const char* request, char** out) { return answer(request, out, checked); }
+
+int hebe_sim_enqueue(void* stream, const double* seconds, const double* watts, size_t works,
+                     uint32_t times, double host_seconds) {
   try {
-    const auto done = gpu::enqueue_timed_work(stream, Seconds(seconds), Watts(watts), times,
-                                              Seconds(host_seconds));
+    std::vector<gpu::TimedWork> graph;
+    if (seconds != nullptr && watts != nullptr)
+      for (std::size_t i = 0; i < works; ++i)
+        graph.push_back({Seconds(seconds[i]), Watts(watts[i])});
+    const auto done = gpu::enqueue_timed_work(stream, graph, times, Seconds(host_seconds));
     return done ? 0 : static_cast<int>(exit_code_of(done.error().code));
   } catch (...) {
     return static_cast<int>(ExitCode::bug);
