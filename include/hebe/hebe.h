@@ -57,6 +57,11 @@ int hebe_status(const char* request, char** answer);
 
 /* Freezes a campaign's specification, as `hebe campaign-plan` does. */
 int hebe_plan(const char* request, hebe_interrupted interrupted, void* user, char** answer);
+/* The rows of a placement file (hebe.placement/1), each held against what the request says of the
+ * machine of now: with "outcome" holds, downgraded (its provenance is then estimated) or rejected,
+ * and "reasons". */
+int hebe_load_placement(const char* request, char** answer);
+
 
 /* Measures the pending jobs of a frozen campaign, as `hebe campaign-submit` does. */
 int hebe_run(const char* request, hebe_interrupted interrupted, void* user, char** answer);

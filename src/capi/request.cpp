@@ -1,10 +1,12 @@
 #include "capi/request.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -70,6 +72,15 @@ Status only_members(const Json& request, std::initializer_list<std::string_view>
   for (const auto& [name, value] : request.items())
     if (std::find(known.begin(), known.end(), name) == known.end())
       return refuse(RefusalCode::bad_argument, "a request has no \"" + name + "\"",
+// Absent or null: not known. An empty text is none: it would be checked against nothing.
+Result<std::optional<std::string>> text_or_none(const Json& request, const char* name) {
+  if (!request.contains(name) || request.at(name).is_null()) return std::nullopt;
+  HEBE_TRY(auto text, value_of(request, name, std::string()));
+  if (!text.empty()) return text;
+  return refuse(RefusalCode::bad_argument, fmt::format("\"{}\" is empty", name),
+                "give its name, or leave it out: it is not checked then", name);
+}
+
                     "see docs/python.md", name);
   return {};
 }
@@ -131,5 +142,38 @@ campaign::JobCallbacks callbacks_of(hebe_interrupted interrupted, void* user) {
     out.interrupted = [interrupted, user] { return interrupted(user) != 0; };
   return out;
 }
+Result<std::string> file_of(const Json& request) {
+  HEBE_TRY(auto file, text_or_none(request, "file"));
+  if (file) return *std::move(file);
+  return refuse(RefusalCode::bad_argument, "no file was given", {}, "file");
+}
+
+Result<tune::PlacementNow> placement_now_of(const Json& request) {
+  tune::PlacementNow now;
+  HEBE_TRY(now.cpu, text_or_none(request, "cpu"));
+  HEBE_TRY(now.gpu.board, text_or_none(request, "board"));
+  HEBE_TRY(now.gpu.board_uuid, text_or_none(request, "board_uuid"));
+  HEBE_TRY(now.gpu.driver, text_or_none(request, "driver"));
+  HEBE_TRY(now.gpu.os, text_or_none(request, "os"));
+  HEBE_TRY(now.gpu.hebe, text_or_none(request, "hebe"));
+  HEBE_TRY(now.gpu.triton, text_or_none(request, "triton"));
+  if (request.contains("days") && !request.at("days").is_null()) {
+    HEBE_TRY(now.gpu.most_days, value_of(request, "days", std::int64_t{0}));
+  }
+  if (const auto meters = request.find("meters"); meters != request.end() && !meters->is_null()) {
+    const bool texts = meters->is_object() && std::ranges::all_of(*meters, [](const Json& status) {
+                         return status.is_string();
+                       });
+    if (!texts)
+      return refuse(RefusalCode::bad_argument, "\"meters\" is not names with their statuses",
+                    "give an object: each meter's name and its status, both texts", "meters");
+    now.gpu.meters = meters->get<std::map<std::string, std::string>>();
+  }
+  HEBE_TRY(const auto date, text_or_none(request, "date"));
+  now.gpu.date =
+      date.value_or(fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))));
+  return now;
+}
+
 
 } // namespace hebe::capi
