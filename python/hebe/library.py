@@ -78,6 +78,8 @@ def _load_arrow() -> str:
 def _declare(library: ctypes.CDLL) -> None:
     text, callback = ctypes.c_char_p, ctypes.c_void_p
     for name, arguments in {"hebe_status": [text, _TEXT_OUT],
+                            "hebe_check": [text, _TEXT_OUT],
+                            "hebe_load_placement": [text, _TEXT_OUT],
                             "hebe_plan": [text, INTERRUPTED, callback, _TEXT_OUT],
                             "hebe_run": [text, INTERRUPTED, callback, _TEXT_OUT],
                             "hebe_measure": [text, ENQUEUE, INTERRUPTED, callback, _TEXT_OUT],
@@ -132,7 +134,7 @@ def call(name: str, request: dict[str, Any], *arguments: object) -> dict[str, An
     if not isinstance(parsed, dict) or not parsed:
         raise Refused("internal", f"{name} ended with {code} and no answer", name, "please report it", exit=code)
     if "refused" in parsed:
-        raise refused_from(parsed["refused"], OF_CALLABLES if name in ("hebe_measure", "hebe_compare") else OF_CAMPAIGNS)
+        raise refused_from(parsed["refused"], OF_CALLABLES if name in ("hebe_measure", "hebe_compare", "hebe_check") else OF_CAMPAIGNS)
     return parsed
 
 

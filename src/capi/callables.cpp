@@ -1,4 +1,4 @@
-// hebe_measure, hebe_compare and what a simulated callable does when it is called.
+// hebe_measure, hebe_compare, hebe_check and what a simulated callable does when it is called.
 #include "capi/answer.hpp"
 #include "capi/callable_answer.hpp"
 #include "capi/exclusive.hpp"
@@ -24,12 +24,15 @@ gpu::ExternalWork work_of(hebe_enqueue enqueue, void* user, int arm) {
   };
 }
 
+Status known_members(const Json& request) {
+  return only_members(request, {"data_root", "device", "faults", "stream", "tier", "pairs",
+                                "window_s", "warm_up_s", "idle_s", "seed", "energy_margin_percent",
+                                "latency_margin_percent", "calls_per_enqueue"});
+}
+
 Result<campaign::CallableOutcome> measured(const Json& request, bool same, hebe_enqueue enqueue,
                                            hebe_interrupted interrupted, void* user) {
-  HEBE_CHECK(
-      only_members(request, {"data_root", "device", "faults", "stream", "tier", "pairs", "window_s",
-                             "warm_up_s", "idle_s", "seed", "energy_margin_percent",
-                             "latency_margin_percent", "calls_per_enqueue"}));
+  HEBE_CHECK(known_members(request));
   if (enqueue == nullptr)
     return refuse(RefusalCode::bad_argument, "there is nothing to call", {}, "enqueue");
   HEBE_TRY(const auto exclusive, Exclusive::take());
@@ -39,6 +42,14 @@ Result<campaign::CallableOutcome> measured(const Json& request, bool same, hebe_
   for (int arm = 0; arm < 2; ++arm)
     callables.arms[static_cast<std::size_t>(arm)].work = work_of(enqueue, user, same ? 0 : arm);
   return measure_callables(root, callables, callbacks_of(interrupted, user));
+}
+
+Result<Answer> checked(const Json& request) {
+  HEBE_CHECK(known_members(request));
+  HEBE_CHECK(data_root_of(request));
+  HEBE_TRY(const auto callables, callables_of(request));
+  HEBE_CHECK(check_callables(callables));
+  return Answer{Json{{"checked", true}}, 0};
 }
 
 } // namespace

@@ -54,6 +54,12 @@ template <class T> Result<T> value_of(const Json& request, const char* name, T o
                 "give " + wanted<T>(), name);
 }
 
+// Of a room that does not know which member it was.
+template <class T> Result<T> named(const char* name, Result<T> value) {
+  if (!value && value.error().where.empty()) value.error().where = name;
+  return value;
+}
+
 // A text, for JSON numbers hold 53 bits.
 Result<std::optional<std::uint64_t>> seed_of(const Json& request) {
   HEBE_TRY(const auto text, value_of(request, "seed", std::string()));
@@ -66,12 +72,6 @@ Result<std::optional<std::uint64_t>> seed_of(const Json& request) {
   return seed;
 }
 
-} // namespace
-
-Status only_members(const Json& request, std::initializer_list<std::string_view> known) {
-  for (const auto& [name, value] : request.items())
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return refuse(RefusalCode::bad_argument, "a request has no \"" + name + "\"",
 // Absent or null: not known. An empty text is none: it would be checked against nothing.
 Result<std::optional<std::string>> text_or_none(const Json& request, const char* name) {
   if (!request.contains(name) || request.at(name).is_null()) return std::nullopt;
@@ -81,6 +81,12 @@ Result<std::optional<std::string>> text_or_none(const Json& request, const char*
                 "give its name, or leave it out: it is not checked then", name);
 }
 
+} // namespace
+
+Status only_members(const Json& request, std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : request.items())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return refuse(RefusalCode::bad_argument, "a request has no \"" + name + "\"",
                     "see docs/python.md", name);
   return {};
 }
@@ -90,7 +96,7 @@ Result<campaign::MachineRequest> machine_of(const Json& request) {
   HEBE_TRY(m.selector, value_of(request, "device", std::string("auto")));
   HEBE_TRY(const auto faults, value_of(request, "faults", std::vector<std::string>()));
   for (const auto& text : faults) {
-    HEBE_TRY(const auto fault, gpu::fault_from(text));
+    HEBE_TRY(const auto fault, named("faults", gpu::fault_from(text)));
     m.faults.push_back(fault);
   }
   if (request.contains("stream") && !request.at("stream").is_null()) {
@@ -111,7 +117,7 @@ Result<campaign::CallableRequest> callables_of(const Json& request) {
   campaign::CallableRequest r;
   HEBE_TRY(r.machine, machine_of(request));
   HEBE_TRY(const auto tier, value_of(request, "tier", std::string("smoke-v1")));
-  HEBE_TRY(r.tier, measure::tier_named(tier));
+  HEBE_TRY(r.tier, named("tier", measure::tier_named(tier)));
   HEBE_TRY(r.pairs, value_of(request, "pairs", r.tier.min_pairs));
   HEBE_TRY(const auto window, value_of(request, "window_s", r.tier.min_window.value()));
   HEBE_TRY(const auto warm_up, value_of(request, "warm_up_s", r.tier.min_warm_up.value()));
@@ -136,12 +142,6 @@ Result<campaign::CallableRequest> callables_of(const Json& request) {
   return r;
 }
 
-campaign::JobCallbacks callbacks_of(hebe_interrupted interrupted, void* user) {
-  campaign::JobCallbacks out;
-  if (interrupted != nullptr)
-    out.interrupted = [interrupted, user] { return interrupted(user) != 0; };
-  return out;
-}
 Result<std::string> file_of(const Json& request) {
   HEBE_TRY(auto file, text_or_none(request, "file"));
   if (file) return *std::move(file);
@@ -175,5 +175,11 @@ Result<tune::PlacementNow> placement_now_of(const Json& request) {
   return now;
 }
 
+campaign::JobCallbacks callbacks_of(hebe_interrupted interrupted, void* user) {
+  campaign::JobCallbacks out;
+  if (interrupted != nullptr)
+    out.interrupted = [interrupted, user] { return interrupted(user) != 0; };
+  return out;
+}
 
 } // namespace hebe::capi
