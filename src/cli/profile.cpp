@@ -238,7 +238,7 @@ Command profile_command() {
                            "(repeatable; given one, all others are not here)")
                 ->take_all();
             app.add_option("--days", o->days, "expire: how old a row may be")
-                ->check(CLI::NonNegativeNumber);
+                ->check(whole_number_from(0));
             app.add_option("--date", o->date,
                            "expire: the time of now, UTC (2026-11-30T04:20:00Z)");
             return [&c, o, &app] {
