@@ -28,7 +28,9 @@ typedef void (*hebe_missing)(const char* operation, const char* dtype, void* use
  * NULL). */
 int hebe_dispatch_load(const char* file, const char* board, char* why, size_t why_size);
 void hebe_dispatch_unload(void);
-/* 1 and *out (may be NULL), or 0: fall back. */
+/* 1 and *out (may be NULL); 0: no row, fall back; -2: bad_argument, the operation's rows of that
+ * dtype have another number of sizes (hebe_dispatch_dimensions names them). *out is set by 1 alone.
+ */
 int hebe_dispatch_find(const char* operation, const int64_t* sizes, size_t count, const char* dtype,
                        hebe_choice* out);
 void hebe_dispatch_on_missing(hebe_missing tell, void* user);
@@ -55,13 +57,13 @@ typedef int (*hebe_interrupted)(void* user);
 /* The board, its meters and whether it could be measured on now. */
 int hebe_status(const char* request, char** answer);
 
-/* Freezes a campaign's specification, as `hebe campaign-plan` does. */
-int hebe_plan(const char* request, hebe_interrupted interrupted, void* user, char** answer);
 /* The rows of a placement file (hebe.placement/1), each held against what the request says of the
  * machine of now: with "outcome" holds, downgraded (its provenance is then estimated) or rejected,
  * and "reasons". */
 int hebe_load_placement(const char* request, char** answer);
 
+/* Freezes a campaign's specification, as `hebe campaign-plan` does. */
+int hebe_plan(const char* request, hebe_interrupted interrupted, void* user, char** answer);
 
 /* Measures the pending jobs of a frozen campaign, as `hebe campaign-submit` does. */
 int hebe_run(const char* request, hebe_interrupted interrupted, void* user, char** answer);
