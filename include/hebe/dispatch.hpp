@@ -36,10 +36,15 @@ struct Loaded {
 /// Dispatch is off: find() finds nothing and tells of nothing.
 void unload();
 
+/// Why find() found nothing. bad_argument: the operation's rows of that dtype have another number
+/// of sizes (dimensions() names them): whatever the sizes, no row could be found.
+enum class Miss { no_row, bad_argument };
+
 /// Sizes are in the order of the profile's dimensions. None: fall back; the first time that an
-/// operation and dtype of the loaded profile find no row, the callback is told.
+/// operation and dtype of the loaded profile find no row, the callback is told. Who asks `why` is
+/// told of a wrong number of sizes there, every time, and the callback is not.
 [[nodiscard]] const Choice* find(std::string_view operation, std::span<const std::int64_t> sizes,
-                                 std::string_view dtype) noexcept;
+                                 std::string_view dtype, Miss* why = nullptr) noexcept;
 
 /// The names of an operation's dimensions in the order of their sizes; empty: it has no row.
 [[nodiscard]] std::vector<std::string> dimensions(std::string_view operation,

@@ -28,7 +28,9 @@ typedef void (*hebe_missing)(const char* operation, const char* dtype, void* use
  * NULL). */
 int hebe_dispatch_load(const char* file, const char* board, char* why, size_t why_size);
 void hebe_dispatch_unload(void);
-/* 1 and *out (may be NULL), or 0: fall back. */
+/* 1 and *out (may be NULL); 0: no row, fall back; -2: bad_argument, the operation's rows of that
+ * dtype have another number of sizes (hebe_dispatch_dimensions names them). *out is set by 1 alone.
+ */
 int hebe_dispatch_find(const char* operation, const int64_t* sizes, size_t count, const char* dtype,
                        hebe_choice* out);
 void hebe_dispatch_on_missing(hebe_missing tell, void* user);
@@ -55,6 +57,11 @@ typedef int (*hebe_interrupted)(void* user);
 /* The board, its meters and whether it could be measured on now. */
 int hebe_status(const char* request, char** answer);
 
+/* The rows of a placement file (hebe.placement/1), each held against what the request says of the
+ * machine of now: with "outcome" holds, downgraded (its provenance is then estimated) or rejected,
+ * and "reasons". */
+int hebe_load_placement(const char* request, char** answer);
+
 /* Freezes a campaign's specification, as `hebe campaign-plan` does. */
 int hebe_plan(const char* request, hebe_interrupted interrupted, void* user, char** answer);
 
@@ -75,11 +82,16 @@ int hebe_measure(const char* request, hebe_enqueue enqueue, hebe_interrupted int
 int hebe_compare(const char* request, hebe_enqueue enqueue, hebe_interrupted interrupted,
                  void* user, char** answer);
 
-/* On the simulated GPU, from within hebe_enqueue: work of `seconds` that draws `watts` beyond the
- * idle board, `times` one after another, which costs the host `host_seconds`. 0, or an exit code.
- */
-int hebe_sim_enqueue(void* stream, double seconds, double watts, uint32_t times,
-                     double host_seconds);
+/* Whether hebe_measure and hebe_compare would take this request: 0 and {"checked": true}, or
+ * what they refuse before any board is opened. No GPU is looked for, and nothing is measured. */
+int hebe_check(const char* request, char** answer);
+
+/* On the simulated GPU, from within hebe_enqueue: `works` launches one after another, each of its
+ * `seconds` and drawing its `watts` beyond the idle board, and that `times` times, which costs the
+ * host `host_seconds` in all: one entry of the driver's queue, as a captured graph is. 0, or an
+ * exit code. */
+int hebe_sim_enqueue(void* stream, const double* seconds, const double* watts, size_t works,
+                     uint32_t times, double host_seconds);
 
 #ifdef __cplusplus
 }

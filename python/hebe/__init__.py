@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import sim as sim
     from .autotuner import autotune as autotune
     from .dispatching import Choice as Choice, dispatch as dispatch, load_profile as load_profile, unload_profile as unload_profile
+    from .placing import Placement as Placement, PlacementRow as PlacementRow, load_placement as load_placement
     from .measuring import compare as compare, do_bench_energy as do_bench_energy, measure as measure
     from .refused import Refused as Refused
     from .results import Comparison as Comparison, Estimate as Estimate, Marginal as Marginal, Measured as Measured, Measurement as Measurement
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 #: Public name to the module that has it; "sim" is a module itself.
 _HOMES = {
     "autotune": "autotuner", "Choice": "dispatching", "dispatch": "dispatching", "load_profile": "dispatching",
-    "unload_profile": "dispatching", "compare": "measuring", "do_bench_energy": "measuring", "measure": "measuring",
+    "unload_profile": "dispatching", "load_placement": "placing", "Placement": "placing", "PlacementRow": "placing", "compare": "measuring", "do_bench_energy": "measuring", "measure": "measuring",
     "Refused": "refused", "Comparison": "results", "Estimate": "results", "Marginal": "results", "Measured": "results",
     "Measurement": "results", "Campaign": "running", "Job": "running", "Status": "running", "run": "running", "status": "running"}
 

@@ -28,7 +28,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
-def _refused(name: str, value: object, next: str) -> Refused:
+def refused(name: str, value: object, next: str) -> Refused:
     return Refused("bad_argument", f"{name} is {shown(value)}", name, next)
 
 
@@ -48,7 +48,7 @@ def whole(name: str, value: Any, most: int, least: int = 0) -> int | None:
         return None
     found = index_or_none(value)
     if found is None or not least <= found <= most:
-        raise _refused(name, value, f"give a whole number from {least} to {most}")
+        raise refused(name, value, f"give a whole number from {least} to {most}")
     return found
 
 
@@ -62,13 +62,13 @@ def number(name: str, value: Any) -> float | None:
     except (OverflowError, TypeError, ValueError):
         found = float("nan")
     if not abs(found) < float("inf"):
-        raise _refused(name, value, "give a finite number")
+        raise refused(name, value, "give a finite number")
     return found
 
 
 def text(name: str, value: Any, example: str) -> str:
     if not isinstance(value, str):
-        raise _refused(name, value, f"give a text, such as {example!r}")
+        raise refused(name, value, f"give a text, such as {example!r}")
     return value
 
 
@@ -78,7 +78,7 @@ def device_of(value: str | int | None) -> str:
         return "auto"
     index = index_or_none(value)
     if not isinstance(value, str) and (index is None or index < 0):
-        raise _refused("device", value, 'give "auto", "sim", a UUID, a PCI id or an index from 0')
+        raise refused("device", value, 'give "auto", "sim", a UUID, a PCI id or an index from 0')
     return value if isinstance(value, str) else str(index)
 
 
@@ -93,13 +93,13 @@ def faults_of(value: Iterable[str] | None) -> list[str]:
     except TypeError:
         found = [value]  # type: ignore[list-item]
     if not all(isinstance(one, str) for one in found):
-        raise _refused("faults", value, 'give the names of faults, such as "counter_frozen@5" (docs/simulation.md)')
+        raise refused("faults", value, 'give the names of faults, such as "counter_frozen@5" (docs/simulation.md)')
     return found
 
 
 def _unbroken(name: str, value: object, encoded: bytes) -> bytes:
     if b"\0" in encoded:
-        raise _refused(name, value, "give it without the character 0, at which C ends a text")
+        raise refused(name, value, "give it without the character 0, at which C ends a text")
     return encoded
 
 
@@ -110,7 +110,7 @@ def c_text(name: str, value: object, example: str) -> bytes:
     try:
         return _unbroken(name, value, value.encode())
     except UnicodeEncodeError as error:
-        raise _refused(name, value, "give a text that UTF-8 can say") from error
+        raise refused(name, value, "give a text that UTF-8 can say") from error
 
 
 def c_path(name: str, value: object) -> bytes:
@@ -120,4 +120,9 @@ def c_path(name: str, value: object) -> bytes:
     try:
         return _unbroken(name, value, os.fsencode(value))
     except UnicodeEncodeError as error:
-        raise _refused(name, value, "give a path that the file system can say") from error
+        raise refused(name, value, "give a path that the file system can say") from error
+
+
+def path_text(name: str, value: object) -> str:
+    """As c_path, of what goes into a request."""
+    return os.fsdecode(c_path(name, value))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .arguments import faults_of
-from .measuring import PathLike, checked, measure
+from .measuring import PathLike, checked_whole, measure
 from .refused import Refused
 from .results import Measurement
 
@@ -122,14 +122,15 @@ def autotune(configs: Sequence[Any], key: Sequence[str], prune_configs_by: dict[
     board. What follows is as `hebe.measure` has it. `warmup`, `rep`, `use_cuda_graph` and `cache_results` have no meaning
     here and are ignored with a notice; `do_bench` is what times a key whose energy was not measured (default: Triton's).
     Hooks and restored values are part of a launch, as in Triton. A configuration that cannot be compiled never wins; one
-    that ran and was not measured voids the key. Raises `Refused` (bad_argument, toolchain_unavailable where Triton is not
-    installed) and ValueError here already, before a kernel is tuned.
+    that ran and was not measured voids the key. Raises `Refused` (bad_argument, below_tier_minimum, toolchain_unavailable
+    where Triton is not installed), ValueError (`objective`) and TypeError (`seed`) here already, before a kernel is tuned; what
+    libhebe.so alone knows (least and most, names of faults) at the first launch, where it cannot be loaded here.
     """
     if objective not in _OBJECTIVES:
         raise ValueError(f"objective is {', '.join(_OBJECTIVES)}, not {objective!r}")
     options: dict[str, Any] = {"pairs": pairs, "window": window, "warm_up": warm_up, "device": device, "seed": seed,
                                "faults": faults_of(faults), "data_root": data_root, "idle": 2.0 if marginal else 0.0}
-    checked(**options)  # here, and not in the tuning of a key, which has Triton's times to fall back on
+    checked_whole(**options)  # here, and not in the tuning of a key, which has Triton's times to fall back on
     try:
         autotuner = _energy_autotuner(importlib.import_module("triton.runtime.autotuner").Autotuner)
     except ImportError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import sim
@@ -61,13 +61,16 @@ class _SimStream:
         self.handle = handle
 
     def take(self, work: sim.Work) -> None:
-        _sim_enqueue(self.handle, work, 1, work.host_seconds)
+        _sim_enqueue(self.handle, [work], 1, work.host_seconds)
 
 
-def _sim_enqueue(handle: int, work: sim.Work, times: int, host_seconds: float) -> None:
-    code = load().hebe_sim_enqueue(ctypes.c_void_p(handle), work.seconds, work.watts, times, host_seconds)
+def _sim_enqueue(handle: int, works: Sequence[sim.Work], times: int, host_seconds: float) -> None:
+    """One entry of the driver's queue: a launch, or a graph of `times` times all of `works`."""
+    columns = [(ctypes.c_double * len(works))(*column) for column in zip(*((one.seconds, one.watts) for one in works))]
+    code = load().hebe_sim_enqueue(ctypes.c_void_p(handle), *columns, len(works), times, host_seconds)
     if code != 0:
-        raise Refused("bad_argument", f"simulated work of {work.seconds} s and {work.watts} W was not taken",
+        told = ", ".join(f"{work.seconds} s and {work.watts} W" for work in works)
+        raise Refused("bad_argument", f"simulated work of {told} was not taken",
                       "hebe.sim.work", "give at least 1e-9 s and at least 0 W, within the board's bounds", exit=code)
 
 
@@ -96,12 +99,7 @@ def sim_arm(function: Function, capture: bool) -> Arm:
     calls = calls_that_fill(sum(one.seconds for one in works))
 
     def enqueue(handle: int) -> None:
-        if len(works) == 1:
-            _sim_enqueue(handle, works[0], calls, 0.0)  # a graph costs the host nothing that counts
-            return
-        for _ in range(calls):
-            for one in works:
-                _sim_enqueue(handle, one, 1, 0.0)
+        _sim_enqueue(handle, works, calls, 0.0)  # a graph costs the host nothing that counts
 
     return Arm(enqueue, calls, f"captured, {calls} calls a graph", captured=True)
 

@@ -160,12 +160,16 @@ def _whole(sizes: Mapping[str, SupportsIndex] | Sequence[SupportsIndex]) -> dict
     return [_size(at, size) for at, size in enumerate(sizes)]
 
 
+def _dimensions(of: tuple[bytes, bytes], loaded: ctypes.CDLL) -> list[str]:
+    names = ctypes.create_string_buffer(_TEXT_BYTES)
+    loaded.hebe_dispatch_dimensions(*of, names, _TEXT_BYTES)
+    return names.value.decode().split(",") if names.value else []
+
+
 def _in_order(sizes: dict[str, int] | list[int], operation: str, of: tuple[bytes, bytes], loaded: ctypes.CDLL) -> list[int]:
     if isinstance(sizes, list):
         return sizes
-    names = ctypes.create_string_buffer(_TEXT_BYTES)
-    loaded.hebe_dispatch_dimensions(*of, names, _TEXT_BYTES)
-    order = names.value.decode().split(",") if names.value else []
+    order = _dimensions(of, loaded)
     if not order:
         return []  # find() says that it is missing
     if set(order) != set(sizes):
@@ -177,8 +181,9 @@ def _in_order(sizes: dict[str, int] | list[int], operation: str, of: tuple[bytes
 def dispatch(operation: str, sizes: Mapping[str, SupportsIndex] | Sequence[SupportsIndex], dtype: str) -> Choice | None:
     """The implementation that costs least for these sizes (in the profile's order, or by name). None: fall back.
 
-    None as well where no profile is loaded. The first time that an operation and dtype have no row it warns. TypeError, with a
-    profile and without: a size is no whole number (a bool is none), or a name no text.
+    None as well where no profile is loaded. The first time that an operation and dtype have no row it warns. `Refused`
+    (bad_argument): other sizes than the operation's rows of that dtype have, or another number of them. TypeError, with a profile
+    and without: a size is no whole number (a bool is none), or a name no text.
     """
     of = arguments.c_text("operation", operation, "matmul"), arguments.c_text("dtype", dtype, "bf16")
     whole = _whole(sizes)
@@ -194,6 +199,9 @@ def dispatch(operation: str, sizes: Mapping[str, SupportsIndex] | Sequence[Suppo
     while (missing := _table.first_missed()) is not None:
         warnings.warn(f"hebe: the profile has no row for {missing[0]} {missing[1]} at these sizes: the caller's own choice is used "
                       "(said once)", RuntimeWarning, stacklevel=2)
+    if hit < 0:
+        raise Refused("bad_argument", f"{operation} has the sizes {', '.join(_dimensions(of, loaded))}, not {len(ordered)} of them",
+                      "sizes", "give each of them once, in this order or by its name")
     if hit == 0:
         return None
     return Choice(found.name.decode(), json.loads(found.configuration.decode()), found.artifact_sha256.decode() or None,

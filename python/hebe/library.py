@@ -78,13 +78,16 @@ def _load_arrow() -> str:
 def _declare(library: ctypes.CDLL) -> None:
     text, callback = ctypes.c_char_p, ctypes.c_void_p
     for name, arguments in {"hebe_status": [text, _TEXT_OUT],
+                            "hebe_check": [text, _TEXT_OUT],
+                            "hebe_load_placement": [text, _TEXT_OUT],
                             "hebe_plan": [text, INTERRUPTED, callback, _TEXT_OUT],
                             "hebe_run": [text, INTERRUPTED, callback, _TEXT_OUT],
                             "hebe_measure": [text, ENQUEUE, INTERRUPTED, callback, _TEXT_OUT],
                             "hebe_compare": [text, ENQUEUE, INTERRUPTED, callback, _TEXT_OUT]}.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
-    library.hebe_sim_enqueue.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_uint32, ctypes.c_double]
+    numbers = ctypes.POINTER(ctypes.c_double)
+    library.hebe_sim_enqueue.argtypes = [callback, numbers, numbers, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_double]
     library.hebe_sim_enqueue.restype = ctypes.c_int
     library.hebe_free.argtypes, library.hebe_free.restype = [ctypes.c_void_p], None
     library.hebe_version.argtypes, library.hebe_version.restype = [], ctypes.c_char_p
@@ -131,7 +134,7 @@ def call(name: str, request: dict[str, Any], *arguments: object) -> dict[str, An
     if not isinstance(parsed, dict) or not parsed:
         raise Refused("internal", f"{name} ended with {code} and no answer", name, "please report it", exit=code)
     if "refused" in parsed:
-        raise refused_from(parsed["refused"], OF_CALLABLES if name in ("hebe_measure", "hebe_compare") else OF_CAMPAIGNS)
+        raise refused_from(parsed["refused"], OF_CALLABLES if name in ("hebe_measure", "hebe_compare", "hebe_check") else OF_CAMPAIGNS)
     return parsed
 
 

@@ -166,10 +166,22 @@ Result<std::string> samples_status(const evidence::DataRoot& root, const Machine
                 "qualify it with `hebe probe-meter`", stored.file.string());
 }
 
+Status check_callables(const CallableRequest& request) {
+  HEBE_CHECK(plan_of(request, true));
+  const auto& m = request.machine;
+  if (m.selector == "sim" || m.selector.starts_with("sim:")) {
+    HEBE_TRY(const auto board, Machine::open(m)); // opens nothing real
+    return {};
+  }
+  if (m.faults.empty()) return {};
+  return refuse(RefusalCode::bad_argument, "faults can be injected into the simulated GPU only",
+                "use --device sim", "--sim-fault");
+}
+
 Result<CallableOutcome> measure_callables(const evidence::DataRoot& root,
                                           const CallableRequest& request,
                                           const JobCallbacks& callbacks) {
-  HEBE_CHECK(plan_of(request, true)); // a usage error must not cost a lease
+  HEBE_CHECK(check_callables(request)); // a usage error must not cost a lease
   auto asked = request.machine;
   asked.seed = request.seed.value_or(0);
   HEBE_TRY(const auto machine, open_as_asked(asked));

@@ -41,6 +41,10 @@ struct CallableOutcome {
   std::array<std::int64_t, 2> launches_per_window{};
 };
 
+/// What of a request is wrong wherever it is measured, known without looking for a GPU: the plan,
+/// faults of a board that is not simulated, a simulated board that there is not.
+[[nodiscard]] Status check_callables(const CallableRequest& request);
+
 /// Refuses what a job refuses: no_device where `auto` finds no GPU (a callable is never simulated
 /// without being asked), gpu_busy, meter_not_qualified whatever the tier, gate_failed… A callable's
 /// own refusal passes through.

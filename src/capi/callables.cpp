@@ -1,4 +1,4 @@
-// hebe_measure, hebe_compare and what a simulated callable does when it is called.
+// hebe_measure, hebe_compare, hebe_check and what a simulated callable does when it is called.
 #include "capi/answer.hpp"
 #include "capi/callable_answer.hpp"
 #include "capi/exclusive.hpp"
@@ -8,6 +8,8 @@
 #include <hebe/hebe.h>
 
 #include <fmt/format.h>
+
+#include <vector>
 
 namespace hebe::capi {
 namespace {
@@ -22,12 +24,15 @@ gpu::ExternalWork work_of(hebe_enqueue enqueue, void* user, int arm) {
   };
 }
 
+Status known_members(const Json& request) {
+  return only_members(request, {"data_root", "device", "faults", "stream", "tier", "pairs",
+                                "window_s", "warm_up_s", "idle_s", "seed", "energy_margin_percent",
+                                "latency_margin_percent", "calls_per_enqueue"});
+}
+
 Result<campaign::CallableOutcome> measured(const Json& request, bool same, hebe_enqueue enqueue,
                                            hebe_interrupted interrupted, void* user) {
-  HEBE_CHECK(
-      only_members(request, {"data_root", "device", "faults", "stream", "tier", "pairs", "window_s",
-                             "warm_up_s", "idle_s", "seed", "energy_margin_percent",
-                             "latency_margin_percent", "calls_per_enqueue"}));
+  HEBE_CHECK(known_members(request));
   if (enqueue == nullptr)
     return refuse(RefusalCode::bad_argument, "there is nothing to call", {}, "enqueue");
   HEBE_TRY(const auto exclusive, Exclusive::take());
@@ -37,6 +42,14 @@ Result<campaign::CallableOutcome> measured(const Json& request, bool same, hebe_
   for (int arm = 0; arm < 2; ++arm)
     callables.arms[static_cast<std::size_t>(arm)].work = work_of(enqueue, user, same ? 0 : arm);
   return measure_callables(root, callables, callbacks_of(interrupted, user));
+}
+
+Result<Answer> checked(const Json& request) {
+  HEBE_CHECK(known_members(request));
+  HEBE_CHECK(data_root_of(request));
+  HEBE_TRY(const auto callables, callables_of(request));
+  HEBE_CHECK(check_callables(callables));
+  return Answer{Json{{"checked", true}}, 0};
 }
 
 } // namespace
@@ -62,11 +75,16 @@ int hebe_compare(const char* request, hebe_enqueue enqueue, hebe_interrupted int
   });
 }
 
-int hebe_sim_enqueue(void* stream, double seconds, double watts, uint32_t times,
-                     double host_seconds) {
+int hebe_check(const char* request, char** out) { return answer(request, out, checked); }
+
+int hebe_sim_enqueue(void* stream, const double* seconds, const double* watts, size_t works,
+                     uint32_t times, double host_seconds) {
   try {
-    const auto done = gpu::enqueue_timed_work(stream, Seconds(seconds), Watts(watts), times,
-                                              Seconds(host_seconds));
+    std::vector<gpu::TimedWork> graph;
+    if (seconds != nullptr && watts != nullptr)
+      for (std::size_t i = 0; i < works; ++i)
+        graph.push_back({Seconds(seconds[i]), Watts(watts[i])});
+    const auto done = gpu::enqueue_timed_work(stream, graph, times, Seconds(host_seconds));
     return done ? 0 : static_cast<int>(exit_code_of(done.error().code));
   } catch (...) {
     return static_cast<int>(ExitCode::bug);

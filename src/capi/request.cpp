@@ -1,10 +1,12 @@
 #include "capi/request.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -52,6 +54,12 @@ template <class T> Result<T> value_of(const Json& request, const char* name, T o
                 "give " + wanted<T>(), name);
 }
 
+// Of a room that does not know which member it was.
+template <class T> Result<T> named(const char* name, Result<T> value) {
+  if (!value && value.error().where.empty()) value.error().where = name;
+  return value;
+}
+
 // A text, for JSON numbers hold 53 bits.
 Result<std::optional<std::uint64_t>> seed_of(const Json& request) {
   HEBE_TRY(const auto text, value_of(request, "seed", std::string()));
@@ -62,6 +70,15 @@ Result<std::optional<std::uint64_t>> seed_of(const Json& request) {
     return refuse(RefusalCode::bad_argument, "\"" + text + "\" is no seed",
                   "give a whole number from 0 to 2^64 - 1", "seed");
   return seed;
+}
+
+// Absent or null: not known. An empty text is none: it would be checked against nothing.
+Result<std::optional<std::string>> text_or_none(const Json& request, const char* name) {
+  if (!request.contains(name) || request.at(name).is_null()) return std::nullopt;
+  HEBE_TRY(auto text, value_of(request, name, std::string()));
+  if (!text.empty()) return text;
+  return refuse(RefusalCode::bad_argument, fmt::format("\"{}\" is empty", name),
+                "give its name, or leave it out: it is not checked then", name);
 }
 
 } // namespace
@@ -79,7 +96,7 @@ Result<campaign::MachineRequest> machine_of(const Json& request) {
   HEBE_TRY(m.selector, value_of(request, "device", std::string("auto")));
   HEBE_TRY(const auto faults, value_of(request, "faults", std::vector<std::string>()));
   for (const auto& text : faults) {
-    HEBE_TRY(const auto fault, gpu::fault_from(text));
+    HEBE_TRY(const auto fault, named("faults", gpu::fault_from(text)));
     m.faults.push_back(fault);
   }
   if (request.contains("stream") && !request.at("stream").is_null()) {
@@ -100,7 +117,7 @@ Result<campaign::CallableRequest> callables_of(const Json& request) {
   campaign::CallableRequest r;
   HEBE_TRY(r.machine, machine_of(request));
   HEBE_TRY(const auto tier, value_of(request, "tier", std::string("smoke-v1")));
-  HEBE_TRY(r.tier, measure::tier_named(tier));
+  HEBE_TRY(r.tier, named("tier", measure::tier_named(tier)));
   HEBE_TRY(r.pairs, value_of(request, "pairs", r.tier.min_pairs));
   HEBE_TRY(const auto window, value_of(request, "window_s", r.tier.min_window.value()));
   HEBE_TRY(const auto warm_up, value_of(request, "warm_up_s", r.tier.min_warm_up.value()));
@@ -123,6 +140,39 @@ Result<campaign::CallableRequest> callables_of(const Json& request) {
                   "calls_per_enqueue");
   for (std::size_t a = 0; a < 2; ++a) r.arms[a].launches_per_call = calls[a];
   return r;
+}
+
+Result<std::string> file_of(const Json& request) {
+  HEBE_TRY(auto file, text_or_none(request, "file"));
+  if (file) return *std::move(file);
+  return refuse(RefusalCode::bad_argument, "no file was given", {}, "file");
+}
+
+Result<tune::PlacementNow> placement_now_of(const Json& request) {
+  tune::PlacementNow now;
+  HEBE_TRY(now.cpu, text_or_none(request, "cpu"));
+  HEBE_TRY(now.gpu.board, text_or_none(request, "board"));
+  HEBE_TRY(now.gpu.board_uuid, text_or_none(request, "board_uuid"));
+  HEBE_TRY(now.gpu.driver, text_or_none(request, "driver"));
+  HEBE_TRY(now.gpu.os, text_or_none(request, "os"));
+  HEBE_TRY(now.gpu.hebe, text_or_none(request, "hebe"));
+  HEBE_TRY(now.gpu.triton, text_or_none(request, "triton"));
+  if (request.contains("days") && !request.at("days").is_null()) {
+    HEBE_TRY(now.gpu.most_days, value_of(request, "days", std::int64_t{0}));
+  }
+  if (const auto meters = request.find("meters"); meters != request.end() && !meters->is_null()) {
+    const bool texts = meters->is_object() && std::ranges::all_of(*meters, [](const Json& status) {
+                         return status.is_string();
+                       });
+    if (!texts)
+      return refuse(RefusalCode::bad_argument, "\"meters\" is not names with their statuses",
+                    "give an object: each meter's name and its status, both texts", "meters");
+    now.gpu.meters = meters->get<std::map<std::string, std::string>>();
+  }
+  HEBE_TRY(const auto date, text_or_none(request, "date"));
+  now.gpu.date =
+      date.value_or(fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))));
+  return now;
 }
 
 campaign::JobCallbacks callbacks_of(hebe_interrupted interrupted, void* user) {

@@ -5,6 +5,7 @@
 
 #include "campaign/callable_measurement.hpp"
 #include "core/json.hpp"
+#include "tune/placement.hpp"
 
 #include <hebe/hebe.h>
 
@@ -25,6 +26,12 @@ namespace hebe::capi {
 /// "tier", "pairs", "window_s", "warm_up_s", "seed", "idle_s", margins, "calls_per_enqueue"; the
 /// tier's minimum where one is left out.
 [[nodiscard]] Result<campaign::CallableRequest> callables_of(const Json& request);
+
+/// "file": required.
+[[nodiscard]] Result<std::string> file_of(const Json& request);
+/// "board", "board_uuid", "cpu", "driver", "os", "hebe", "triton", "meters" (name to status),
+/// "days", "date" (none: now): the machine of now. What is left out or null is not known.
+[[nodiscard]] Result<tune::PlacementNow> placement_now_of(const Json& request);
 
 [[nodiscard]] campaign::JobCallbacks callbacks_of(hebe_interrupted interrupted, void* user);
 

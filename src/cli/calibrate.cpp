@@ -133,9 +133,9 @@ Command calibrate_command() {
         app.add_option("-o,--out", o->out, "write the placement (hebe.placement/1) there");
         app.add_option("--members", o->members, "of cpu, triton, cublaslt")->delimiter(',');
         app.add_option("--case", o->subject, "the GPU's kernel: a product with m, n and k");
-        app.add_option("--m", o->m, "rows")->check(CLI::PositiveNumber);
-        app.add_option("--n", o->n, "columns")->check(CLI::PositiveNumber);
-        app.add_option("--k", o->k, "terms")->check(CLI::PositiveNumber);
+        app.add_option("--m", o->m, "rows")->check(whole_number_from(1));
+        app.add_option("--n", o->n, "columns")->check(whole_number_from(1));
+        app.add_option("--k", o->k, "terms")->check(whole_number_from(1));
         app.add_option("--idle-seconds", o->idle, "an idle window")->check(CLI::Range(0.5, 600.));
         app.add_option("--window-seconds", o->window, "a window")->check(CLI::Range(0.5, 600.));
         app.add_option("--windows", o->windows, "of each member")->check(CLI::Range(3, 1000));

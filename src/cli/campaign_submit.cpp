@@ -157,7 +157,7 @@ Command command(const char* name, const char* help, bool resume) {
         app.add_option("--time-limit", o->slurm.time_limit, "slurm: time limit of a task");
         app.add_option("--max-parallel", o->slurm.max_parallel,
                        "slurm: tasks at a time (default: as many as there is room for)")
-            ->check(CLI::NonNegativeNumber);
+            ->check(whole_number_from(0));
         app.add_option("--sbatch-option", o->slurm.extra,
                        "slurm: a further option of sbatch (repeatable)");
         if (resume)

@@ -139,6 +139,19 @@ void add_seed(CLI::App& app, std::optional<std::uint64_t>& seed, const std::stri
       ->type_name("UINT");
 }
 
+CLI::Validator whole_number_from(std::int64_t least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    std::int64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    if (read.ec == std::errc() && read.ptr == end && value >= least) return {};
+    return fmt::format("\"{}\" is {}; give a whole number of {} or more", text,
+                       read.ec == std::errc::result_out_of_range ? "beyond 2^63 - 1" : "not one",
+                       least);
+  };
+  return {check, fmt::format(">={}", least), ""};
+}
+
 Json refusal_json(const Refusal& r) {
   return {{"code", name_of(r.code)},
           {"what", r.what},

@@ -36,6 +36,9 @@ struct Context {
 /// --seed, a whole number below 2^64: a larger one is refused, never cut.
 void add_seed(CLI::App& app, std::optional<std::uint64_t>& seed, const std::string& help);
 
+/// A check of an option that says what is wanted.
+[[nodiscard]] CLI::Validator whole_number_from(std::int64_t least);
+
 /// `mode` does something of its own: options other than those named in `beside` would do nothing
 /// there, and are refused with it.
 void stands_alone(CLI::App& app, CLI::Option* mode, const std::vector<std::string>& beside = {});

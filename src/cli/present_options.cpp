@@ -53,7 +53,7 @@ void add_present(CLI::App& app, PresentOptions& o, const std::string& action, bo
   app.add_option("--meter", o.meters,
                  help("NAME=STATUS of a meter (repeatable; given one, all others are not here)"))
       ->take_all();
-  app.add_option("--days", o.days, help("how old a row may be"))->check(CLI::NonNegativeNumber);
+  app.add_option("--days", o.days, help("how old a row may be"))->check(whole_number_from(0));
   app.add_option("--date", o.date, help("the time of now, UTC (2026-11-30T04:20:00Z)"));
 }
 

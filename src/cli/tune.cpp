@@ -95,10 +95,9 @@ Command tune_command() {
             app.add_option("--pairs", o->pairs, "of finalists: pairs of windows");
             app.add_option("--batch-seconds", o->window, "of finalists: length of a window");
             app.add_option("--warm-up-seconds", o->warm_up, "of finalists: at least this long");
-            app.add_option("--seed", o->seed,
-                           "of order, phases and simulated noise (default: random; 0 on the "
-                           "simulated GPU)")
-                ->check(CLI::NonNegativeNumber);
+            add_seed(app, o->seed,
+                     "of order, phases and simulated noise (default: random; 0 on the "
+                     "simulated GPU)");
             app.add_flag("--redact", o->redact,
                          "hash host name and UUIDs in the sealed runs, the "
                          "record and the profile");

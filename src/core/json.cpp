@@ -191,6 +191,33 @@ std::string ecmascript_number(double value) {
   return sign + mantissa + "e" + (n > 0 ? "+" : "-") + std::to_string(std::abs(n - 1));
 }
 
+namespace {
+
+// In the words of whoever gave the text, and where in it: nlohmann's own say which of its classes
+// noticed.
+Refusal not_json(std::string_view text, std::string_view where, const Json::exception& e) {
+  Refusal out{RefusalCode::bad_schema,
+              "it is empty",
+              std::string(where),
+              "give a whole JSON text; a file that was cut short has to be made or copied again",
+              {}};
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return out;
+  std::string_view said = e.what();
+  if (const auto end = said.find("] "); end != said.npos) said.remove_prefix(end + 2);
+  std::string at;
+  if (const auto* syntax = dynamic_cast<const Json::parse_error*>(&e)) {
+    at = " at byte " + std::to_string(std::min(syntax->byte, text.size()));
+    if (syntax->byte > text.size())
+      said = "it ends in the middle of a value";
+    else if (const auto place = said.find("column "); place != said.npos)
+      said.remove_prefix(std::min(said.size(), said.find(": ", place) + 2));
+  }
+  out.what = "it is not JSON: " + std::string(said) + at;
+  return out;
+}
+
+} // namespace
+
 Result<Json> parse_json(std::string_view text, std::string_view where) {
   std::vector<std::set<std::string>> open;
   std::string duplicate;
@@ -216,8 +243,7 @@ Result<Json> parse_json(std::string_view text, std::string_view where) {
                   "values are nested more than " + std::to_string(kDeepest) + " deep", {},
                   std::string(where));
   } catch (const Json::exception& e) {
-    return refuse(RefusalCode::bad_schema, std::string("not valid JSON: ") + e.what(), {},
-                  std::string(where));
+    return std::unexpected(not_json(text, where, e));
   }
 }
 

@@ -176,32 +176,35 @@ Result<std::unique_ptr<Graph>> SimDevice::external(ExternalWork work, std::uint3
 
 // As bytes at the rate that takes so long, scaled to the energy that draws so much: the board's
 // noise, heat and power cap act on it as on a kernel.
-Status SimDevice::enqueue_timed(Seconds each, Watts drawn, std::uint32_t launches, Seconds host) {
+void SimDevice::enqueue_timed(std::span<const TimedWork> graph, std::uint32_t times, Seconds host) {
   const auto& m = board_.model();
-  Work work;
-  work.bytes = each.value() * m.bandwidth;
-  work.time_scale = each / (each + m.launch_overhead);
-  work.energy_scale = drawn.value() / (m.bandwidth * m.joules_per_byte);
-  if (host > Seconds(0)) clock().sleep_for(to_nanos(host));
-  board_.enqueue(work, launches);
-  await_room(launches);
-  return {};
-}
-
-// A driver's queue is bounded, by launches and not by what they take: a full one makes the host
-// wait, with the GPU busy.
-void SimDevice::await_room(std::uint32_t launches) {
-  constexpr std::uint64_t kRoom = 1024;
-  queued_.emplace_back(board_.idle_from(), std::min<std::uint64_t>(launches, kRoom));
-  queued_launches_ += queued_.back().second;
-  while (!queued_.empty() && (queued_.front().first <= clock().now() || queued_launches_ > kRoom)) {
-    if (queued_launches_ > kRoom) clock().sleep_until(queued_.front().first);
-    queued_launches_ -= queued_.front().second;
-    queued_.pop_front();
+  std::vector<Work> works;
+  for (const auto& timed : graph) {
+    auto& work = works.emplace_back();
+    work.bytes = timed.each.value() * m.bandwidth;
+    work.time_scale = timed.each / (timed.each + m.launch_overhead);
+    work.energy_scale = timed.drawn.value() / (m.bandwidth * m.joules_per_byte);
   }
+  if (host > Seconds(0)) clock().sleep_for(to_nanos(host));
+  if (works.size() == 1) {
+    board_.enqueue(works.front(), times);
+  } else {
+    for (std::uint32_t i = 0; i < times; ++i)
+      for (const auto& work : works) board_.enqueue(work, 1);
+  }
+  await_room();
 }
 
-Status enqueue_timed_work(void* stream, Seconds each, Watts drawn, std::uint32_t launches,
+// A driver's queue is bounded by its entries and not by what they take: a full one makes the host
+// wait, with the GPU busy. A graph is one entry, however many launches were captured into it.
+void SimDevice::await_room() {
+  constexpr std::size_t kRoom = 1024;
+  queued_.push_back(board_.idle_from());
+  if (queued_.size() > kRoom) clock().sleep_until(queued_.front());
+  while (!queued_.empty() && queued_.front() <= clock().now()) queued_.pop_front();
+}
+
+Status enqueue_timed_work(void* stream, std::span<const TimedWork> graph, std::uint32_t times,
                           Seconds host) {
   constexpr double kLongest = 60, kMost = 1e4; // s, W
   const auto within = [](double x, double least, double most) {
@@ -211,14 +214,19 @@ Status enqueue_timed_work(void* stream, Seconds each, Watts drawn, std::uint32_t
     return refuse(RefusalCode::bad_argument,
                   "simulated work was called where nothing is measured on the simulated GPU",
                   "measure it: hebe.measure(work, device=\"sim\")", "stream");
-  if (!within(each.value(), 1e-9, kLongest) || !within(drawn.value(), 0, kMost) ||
-      !within(host.value(), 0, kLongest) || launches == 0)
+  const auto wrong = std::ranges::find_if_not(graph, [&](const TimedWork& work) {
+    return within(work.each.value(), 1e-9, kLongest) && within(work.drawn.value(), 0, kMost);
+  });
+  if (wrong != graph.end() || graph.empty() || !within(host.value(), 0, kLongest) || times == 0) {
+    const auto shown = wrong != graph.end() ? *wrong : TimedWork{};
     return refuse(RefusalCode::bad_argument,
                   fmt::format("simulated work of {} s, {} W, {} s of the host, {} times",
-                              each.value(), drawn.value(), host.value(), launches),
+                              shown.each.value(), shown.drawn.value(), host.value(), times),
                   fmt::format("give 1e-9 to {} s, 0 to {} W, at least once", kLongest, kMost),
                   "simulated work");
-  return called_for->enqueue_timed(each, drawn, launches, host);
+  }
+  called_for->enqueue_timed(graph, times, host);
+  return {};
 }
 
 Status SimDevice::record(Event& event) {

@@ -13,6 +13,12 @@
 
 namespace hebe::gpu {
 
+/// A launch that takes `each` and draws `drawn` beyond the board's static power.
+struct TimedWork {
+  Seconds each{0};
+  Watts drawn{0};
+};
+
 class SimDevice final : public Device {
 public:
   SimDevice(SimBoard& board, DeviceInfo info) : board_(board), info_(std::move(info)) {}
@@ -32,10 +38,9 @@ public:
                                                        std::uint32_t launches) override;
   [[nodiscard]] Result<std::unique_ptr<Graph>> external(ExternalWork work,
                                                         std::uint32_t calls) override;
-  /// For external work, while it is called: `launches` that take `each` and draw `drawn` beyond the
-  /// board's static power, after the host has spent `host` on the call.
-  [[nodiscard]] Status enqueue_timed(Seconds each, Watts drawn, std::uint32_t launches,
-                                     Seconds host);
+  /// For external work, while it is called: all of `graph` in its order, `times` times, after the
+  /// host has spent `host` on the call. It is one entry of the driver's queue.
+  void enqueue_timed(std::span<const TimedWork> graph, std::uint32_t times, Seconds host);
   [[nodiscard]] Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] Status replay(Graph& graph) override;
   [[nodiscard]] Status record(Event& event) override;
@@ -45,19 +50,18 @@ public:
 
 private:
   [[nodiscard]] Result<std::span<std::byte>> memory(DevicePointer pointer, std::size_t size);
-  void await_room(std::uint32_t launches);
+  void await_room();
   SimBoard& board_;
   DeviceInfo info_;
-  std::deque<std::pair<Instant, std::uint64_t>> queued_; ///< external launches: done when, how many
-  std::uint64_t queued_launches_ = 0;
+  std::deque<Instant> queued_; ///< when each entry of external work is done
   std::map<DevicePointer, std::vector<std::byte>> allocations_;
   DevicePointer next_ = 0x7000'0000'0000;
 };
 
 /// enqueue_timed() by the handle that external work was called with, on its thread and during its
 /// call; bad_argument otherwise, and for a time or power that no work has.
-[[nodiscard]] Status enqueue_timed_work(void* stream, Seconds each, Watts drawn,
-                                        std::uint32_t launches, Seconds host);
+[[nodiscard]] Status enqueue_timed_work(void* stream, std::span<const TimedWork> graph,
+                                        std::uint32_t times, Seconds host);
 
 /// The identity of the default simulated board.
 [[nodiscard]] DeviceInfo sim_device_info();

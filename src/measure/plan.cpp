@@ -16,14 +16,18 @@ constexpr Seconds kLongestWindow{600}, kLongestWarmUp{3600};
 
 Status at_least(const Plan& plan, const char* what, double asked, double minimum,
                 const char* option) {
-  if (std::isfinite(asked) && asked >= minimum) return {};
-  return refuse(
-      RefusalCode::below_tier_minimum,
-      fmt::format("{} needs at least {} {}, {} was asked for", plan.tier.name, minimum, what,
-                  asked),
-      fmt::format("raise {} to {} or more, or use --protocol-tier smoke-v1 to check the plumbing",
-                  option, minimum),
-      option);
+  if (!std::isfinite(asked))
+    return refuse(RefusalCode::bad_argument, fmt::format("{} {} is no finite number", asked, what),
+                  fmt::format("give {} a number from {} on", option, minimum), option);
+  if (asked >= minimum) return {};
+  return refuse(RefusalCode::below_tier_minimum,
+                fmt::format("{} needs at least {} {}, {} was asked for", plan.tier.name, minimum,
+                            what, asked),
+                fmt::format("raise {} to {} or more{}", option, minimum,
+                            plan.tier.is_evidence // smoke-v1 is the one that is not
+                                ? ", or use --protocol-tier smoke-v1 to check the plumbing"
+                                : ""),
+                option);
 }
 Status at_most(const char* what, double asked, double maximum, const char* option) {
   if (asked <= maximum) return {};

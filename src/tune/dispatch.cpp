@@ -50,10 +50,16 @@ Loaded load(const std::string& file, const std::string& board) {
 void unload() { current.store(nullptr, std::memory_order_release); }
 
 const Choice* find(std::string_view operation, std::span<const std::int64_t> sizes,
-                   std::string_view dtype) noexcept {
+                   std::string_view dtype, Miss* why) noexcept {
+  if (why != nullptr) *why = Miss::no_row;
   const auto* table = current.load(std::memory_order_acquire);
   if (table == nullptr) return nullptr;
-  if (const auto* choice = table->find(operation, sizes, dtype)) return choice;
+  bool other_sizes = false;
+  if (const auto* choice = table->find(operation, sizes, dtype, other_sizes)) return choice;
+  if (other_sizes && why != nullptr) {
+    *why = Miss::bad_argument; // the caller's slip: no missing row, and not told as one
+    return nullptr;
+  }
   if (table->first_miss(operation, dtype))
     if (const auto* who = listener.load(std::memory_order_acquire); who != nullptr && who->tell) {
       const std::string name(operation), type(dtype); // they need not end with 0
@@ -106,8 +112,12 @@ void hebe_dispatch_unload(void) { hebe::dispatch::unload(); }
 int hebe_dispatch_find(const char* operation, const int64_t* sizes, size_t count, const char* dtype,
                        hebe_choice* out) {
   if (operation == nullptr || dtype == nullptr || (sizes == nullptr && count > 0)) return 0;
-  const auto* c = hebe::dispatch::find(operation, {sizes, count}, dtype);
-  if (c == nullptr) return 0;
+  auto why = hebe::dispatch::Miss::no_row;
+  const auto* c = hebe::dispatch::find(operation, {sizes, count}, dtype, &why);
+  if (c == nullptr)
+    return why == hebe::dispatch::Miss::bad_argument
+               ? -static_cast<int>(exit_code_of(hebe::RefusalCode::bad_argument))
+               : 0;
   if (out != nullptr)
     *out = {c->index,
             c->name.c_str(),

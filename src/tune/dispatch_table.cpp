@@ -133,10 +133,12 @@ const DispatchTable::Family* DispatchTable::family_of(std::string_view operation
 
 const dispatch::Choice* DispatchTable::find(std::string_view operation,
                                             std::span<const std::int64_t> sizes,
-                                            std::string_view dtype) const noexcept {
+                                            std::string_view dtype,
+                                            bool& other_sizes) const noexcept {
   const auto base = family_hash(operation, dtype);
   const auto* family = family_of(operation, dtype, base);
-  if (family == nullptr || sizes.size() != family->dimensions.size()) return nullptr;
+  other_sizes = family != nullptr && sizes.size() != family->dimensions.size();
+  if (family == nullptr || other_sizes) return nullptr;
   for (const auto size : sizes)
     if (size < 1 || size > std::int64_t{1} << 62) return nullptr;
   for (const auto mask : family->masks) {

@@ -22,9 +22,11 @@ public:
   /// dimensions, or more than eight.
   [[nodiscard]] static Result<std::unique_ptr<const DispatchTable>> of(const Profile& profile,
                                                                        const std::string& board);
+  /// `other_sizes`: whether the operation has rows, and none of so many sizes.
   [[nodiscard]] const dispatch::Choice* find(std::string_view operation,
                                              std::span<const std::int64_t> sizes,
-                                             std::string_view dtype) const noexcept;
+                                             std::string_view dtype,
+                                             bool& other_sizes) const noexcept;
   /// True once for each operation and dtype, whatever the threads.
   [[nodiscard]] bool first_miss(std::string_view operation, std::string_view dtype) const noexcept;
   [[nodiscard]] std::vector<std::string> dimensions(std::string_view operation,

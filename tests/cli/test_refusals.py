@@ -19,8 +19,9 @@ CONFIRM = ["run-aa", "--device", "sim"]
         (["run-aa", "--pairs", "3"], 2, ["confirmation-v1 needs at least 12 pairs", "3 was asked for"]),
         (["run-aa", "--batch-seconds", "1"], 2, ["at least 5 s per window"]),
         (["run-aa", "--warm-up-seconds", "2"], 2, ["at least 30 s of warm-up"]),
-        (["run-aa", "--batch-seconds", "nan"], 2, ["at least 5"]),
-        (["run-aa", "--batch-seconds", "inf"], 2, ["s per window"]),
+        (["run-aa", "--batch-seconds", "nan"], 2, ["nan s per window is no finite number", "a number from 5 on"]),
+        (["run-aa", "--batch-seconds", "inf"], 2, ["inf s per window is no finite number"]),
+        (["tune", "tune-softmax", "--device", "sim", "--batch-seconds", "inf"], 2, ["inf s per window is no finite number"]),
         (["run-aa", "--pairs", "1000000"], 2, ["limit of 10000"]),
         (["run-aa", "--pairs", "many"], 2, ["--pairs"]),
         (["run-aa", "--seed", "-1"], 2, ["--seed"]),
@@ -263,6 +264,32 @@ def test_a_margin_wider_than_the_tiers_cannot_qualify(hebe):
     code, out = hebe.json(*CONFIRM, "--set", "n=65536", "--energy-margin", "5")
     failing = {c["name"] for c in out["analysis"]["conditions"] if not c["holds"]}
     assert "margins within the tier's" in failing and not out["analysis"]["qualified"]
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["calibrate", "placement", "--m", "0"], ["--m", '"0" is not one', "a whole number of 1 or more"]),
+    (["calibrate", "placement", "--k", "1.5"], ["--k", '"1.5" is not one', "a whole number of 1 or more"]),
+    (["calibrate", "placement", "--n", "9" * 30], ["--n", "beyond 2^63 - 1"]),
+    (["calibrate", "placement", "--show", "FILE", "--days", "-1"], ["--days", "a whole number of 0 or more"]),
+    (["profile", "expire", "FILE", "--days", "-1"], ["--days", "a whole number of 0 or more"]),
+    (["tune", "tune-softmax", "--seed", "-1"], ["--seed", "no whole number from 0 to 2^64 - 1"]),
+    (["campaign-submit", "some", "--max-parallel", "-1"], ["--max-parallel", "a whole number of 0 or more"])])
+def test_a_number_that_cannot_be_is_told_what_can(hebe, arguments, words):
+    done = hebe(*arguments)
+    assert done.returncode == 2 and len(done.stderr) < 400, done.stderr
+    assert all(word in done.stderr for word in words) and "range" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("text, words", [("", "it is empty"), (" \n", "it is empty"),
+                                         ('{"schema": "hebe.pro', "it ends in the middle of a value at byte 20"),
+                                         ('{"rows": [}', "at byte 11"), ("no profile", "it is not JSON")])
+@pytest.mark.parametrize("command", [("profile", "show"), ("calibrate", "placement", "--show")])
+def test_a_file_that_is_empty_or_cut_short_says_so_with_a_next_step(hebe, tmp_path, command, text, words):
+    file = tmp_path / "given.json"
+    file.write_text(text)
+    done = hebe(*command, str(file))
+    assert done.returncode == 5 and words in done.stderr and str(file) in done.stderr, done.stderr
+    assert "next: " in done.stderr and "json.exception" not in done.stderr
 
 
 @pytest.mark.parametrize("command", [("campaign-plan", "FILE"), ("ttgir", "verify", "FILE"), ("ttgir", "print", "FILE"),

@@ -7,7 +7,7 @@ import warnings
 import hebe
 import pytest
 import triton
-from package import QUICK, needs_library
+from package import QUICK, needs_library, python
 from triton.runtime.errors import OutOfResources
 
 pytestmark = needs_library
@@ -174,10 +174,46 @@ def test_tritons_file_of_times_is_never_given_joules(monkeypatch):
     assert kernel.run(Tensor(), 1) == 64
 
 
-def test_a_wrong_option_is_an_error_and_no_reason_to_fall_back():
-    with pytest.raises(hebe.Refused, match="pairs") as caught:
-        tuned(pairs=1, do_bench=lambda call, quantiles: [1.0] * 3).run(Tensor(), 1)
-    assert caught.value.exit == 2
+#: An option, and the place and a word of its refusal.
+WRONG = [({"pairs": 1}, "pairs", "raise pairs to 2 or more"), ({"window": 0.1}, "window", "raise window to 0.5 or more"),
+         ({"warm_up": 0}, "warm_up", "raise warm_up to 1 or more"), ({"warm_up": -1}, "warm_up", "raise warm_up to 1 or more"),
+         ({"window": 601}, "window", "lower window"), ({"pairs": 10_001}, "pairs", "lower pairs"), ({"seed": 2**64}, "seed", "2\\^64 - 1"),
+         ({"faults": ["nope"]}, "faults", "unknown fault"), ({"faults": ["mig"], "device": 0}, "faults", 'use device="sim"'),
+         ({"device": "sim:x"}, "device", "sim:9999")]
+
+
+@pytest.mark.parametrize("options, where, word", WRONG, ids=str)
+def test_a_wrong_option_is_refused_where_autotune_is_called(options, where, word):
+    with pytest.raises(hebe.Refused, match=word) as caught:
+        hebe.autotune(CONFIGS, key=["n"], do_bench=lambda call, quantiles: pytest.fail("it was timed"), **{**OPTIONS, **options})
+    assert caught.value.where == where and caught.value.exit in (2, 3), caught.value
+    assert "tier=" not in caught.value.next and "--" not in str(caught.value)  # autotune has no tier
+
+
+def test_a_seed_that_is_none_is_a_type_error_where_autotune_is_called():
+    with pytest.raises(TypeError, match="seed is -1"):
+        hebe.autotune(CONFIGS, key=["n"], seed=-1)
+
+
+DECORATED = """
+import sys, warnings, triton, hebe
+made = hebe.autotune([triton.Config({"BLOCK": 1})], key=["n"], **eval(sys.argv[1]))
+maps = open("/proc/self/maps").read()
+print("taken", "libcuda" in maps, "nvidia-ml" in maps)
+"""
+
+
+def test_decorating_opens_no_gpu():
+    done = python(DECORATED, "{}")
+    assert done.stdout == "taken False False\n", done.stderr
+
+
+def test_without_the_library_what_it_alone_knows_waits_for_the_first_launch(tmp_path):
+    """A module that is imported where nothing is measured: no wheel, no build."""
+    done = python(DECORATED, "{'pairs': 1}", HEBE_LIBRARY_DIR=str(tmp_path))
+    assert done.stdout == "taken False False\n", done.stderr
+    done = python(DECORATED, "{'pairs': 0}", HEBE_LIBRARY_DIR=str(tmp_path))
+    assert "bad_argument: pairs is 0" in done.stderr and not done.stdout
 
 
 def test_an_unknown_objective_is_an_error_before_anything_runs():

@@ -3,13 +3,15 @@ arguments may be is in test_package_dispatch_arguments.py."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import warnings
 
 import hebe
 import pytest
-from package import BOARD, NO_LIBRARY, needs_library, no_library, profile_in, python
+from package import BOARD, NO_LIBRARY, ROOT, needs_library, no_library, profile_in, python
 
 pytestmark = needs_library
 
@@ -29,6 +31,18 @@ def test_the_bucket_of_a_shape_is_found_by_order_and_by_name(profile):
     assert hebe.dispatch("matmul", (1, 4096), "bf16").artifact_sha256 == "a" * 64
     with pytest.raises(hebe.Refused, match="has the sizes m, n"):
         hebe.dispatch("matmul", {"rows": 1}, "bf16")
+
+
+def test_the_documentations_example_is_a_hit_in_the_profile_that_is_shipped():
+    """Of this operation's dimensions and dtype: the tunes of matmul in evidence/."""
+    (example,) = re.findall(r'^    hebe\.dispatch\((".+")\)  *#', (ROOT / "docs" / "python.md").read_text(), re.MULTILINE)
+    operation, sizes, dtype = ast.literal_eval(f"({example})")
+    hebe.load_profile(ROOT / "evidence" / "h200-profile" / "profiles" / "merged.json", BOARD)
+    try:
+        choice = hebe.dispatch(operation, sizes, dtype)
+        assert choice is not None and choice.provenance == "measured"
+    finally:
+        hebe.unload_profile()
 
 
 def test_a_missing_row_falls_back_and_is_said_once(profile):

@@ -131,3 +131,15 @@ def test_a_board_variable_that_is_no_text_falls_back_and_is_said_once(loaded):
     done = python("import hebe\nfor _ in range(2): print(hebe.dispatch('matmul', (1, 4096), 'bf16'))", HEBE_PROFILE=str(loaded),
                   HEBE_BOARD="\udcff")
     assert done.stdout == "None\n" * 2 and done.stderr.count("HEBE_PROFILE is not used") == 1, done.stderr
+
+
+@pytest.mark.parametrize("sizes", [[1], [1, 4096, 64], []])
+def test_a_number_of_sizes_that_no_row_has_is_refused_every_time(loaded, sizes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(hebe.Refused, match=f"has the sizes m, n, not {len(sizes)} of them") as caught:
+                hebe.dispatch("matmul", sizes, "bf16")
+            assert (caught.value.code, caught.value.where) == ("bad_argument", "sizes")
+    with pytest.warns(RuntimeWarning, match="no row for matmul fp8"):  # no row has that dtype, whatever the sizes
+        assert hebe.dispatch("matmul", sizes, "fp8") is None

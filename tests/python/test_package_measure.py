@@ -103,6 +103,27 @@ def test_a_host_that_is_slower_than_the_gpu_is_refused_and_a_graph_saves_it():
     assert hebe.measure(slow, **QUICK).time.value == pytest.approx(50e-6, rel=0.01)
 
 
+@pytest.mark.parametrize("seconds", [5e-5, 1e-4])
+@pytest.mark.parametrize("of_b", [1.0, 0.5, 1.7])
+def test_short_kernels_are_compared_whatever_the_seed(seconds, of_b):
+    """A graph is one entry of the driver's queue: its many short calls do not make the host wait."""
+    for seed in range(6):
+        done = hebe.compare(hebe.sim.work(seconds=seconds, watts=200), hebe.sim.work(seconds=of_b * seconds, watts=200),
+                            seed=seed, **QUICK_PAIRS)
+        assert done.time.value == pytest.approx(100 * (of_b - 1), abs=0.5), seed
+        assert done.how[1].startswith("captured, ")
+
+
+def test_a_graph_of_several_short_launches_is_one_entry_too():
+    def both() -> None:
+        hebe.sim.work(seconds=3e-5, watts=200)()
+        hebe.sim.work(seconds=1e-5, watts=100)()
+
+    for seed in range(4):
+        done = hebe.compare(both, hebe.sim.work(seconds=2e-5, watts=200), seed=seed, **QUICK_PAIRS)
+        assert done.time.value == pytest.approx(-50, abs=0.5), seed
+
+
 def test_several_launches_are_one_call():
     def both() -> None:
         hebe.sim.work(seconds=1e-3, watts=200)()

@@ -30,6 +30,7 @@ rows: list[dict[str, object]] = compared.rows()
 cost: float | list[float] = hebe.do_bench_energy(one)
 by_index: hebe.Status = hebe.status(device=0, faults="mig")
 choice: hebe.Choice | None = hebe.dispatch("matmul", {"m": 1, "n": 4096}, "bf16")
+placed: tuple[hebe.PlacementRow, ...] = hebe.load_placement("placement.json", board="NVIDIA H200").rows
 campaign: hebe.Campaign = hebe.run("campaign.toml")
 why_not: hebe.Refused | None = hebe.status().why_not
 '''

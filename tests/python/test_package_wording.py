@@ -20,7 +20,8 @@ def told(what="", where="", next="", names=OF_CALLABLES):
 
 @needs_library
 @pytest.mark.parametrize("options, where, word", [
-    ({"pairs": 1}, "pairs", "raise pairs to 2 or more"), ({"window": 0.1}, "window", 'tier="smoke-v1"'),
+    ({"pairs": 1}, "pairs", "raise pairs to 2 or more"), ({"window": 0.1}, "window", "raise window to 0.5 or more$"),
+    ({"window": 0.1, "tier": "confirmation-v1", "pairs": 12}, "window", 'use tier="smoke-v1"'),
     ({"warm_up": 0.1}, "warm_up", "raise warm_up to 1"), ({"pairs": 20000}, "pairs", "lower pairs"),
     ({"window": 601.0}, "window", "lower window"), ({"warm_up": 3601.0}, "warm_up", "lower warm_up"),
     ({"idle": -1.0}, "idle", "0 \\(none\\)"), ({"device": "sim:x"}, "device", "sim:9999")])
@@ -54,7 +55,7 @@ def test_a_specification_is_told_its_own_keys(tmp_path):
                     'window_s = 0.1\nparameters = { n = 4096 }\n[[jobs]]\nid = "a"\n')
     with pytest.raises(hebe.Refused) as caught:
         hebe.run(spec, device="sim", data_root=tmp_path / "root")
-    assert "window_s" in str(caught.value) and 'tier="smoke-v1"' in caught.value.next and not FLAG.search(str(caught.value)), caught.value
+    assert "raise window_s to 0.5 or more" in caught.value.next and not FLAG.search(str(caught.value)), caught.value
 
 
 @pytest.mark.parametrize("program, python", [

@@ -21,7 +21,8 @@ const campaign::CallableOutcome& sound() {
     request.same = true;
     for (auto& arm : request.arms)
       arm.work = [](void* stream) {
-        return gpu::enqueue_timed_work(stream, Seconds(1e-3), Watts(200), 1, Seconds(0));
+        const gpu::TimedWork launch{Seconds(1e-3), Watts(200)};
+        return gpu::enqueue_timed_work(stream, {&launch, 1}, 1, Seconds(0));
       };
     return measure_callables(evidence::DataRoot("/nonexistent"), request, {}).value();
   }();

@@ -27,6 +27,7 @@ struct Told {
 // An arm's seconds, watts and host seconds; how often it was called; when it fails.
 struct Caller {
   double seconds[2] = {1e-3, 1e-3}, watts[2] = {200, 200}, host = 0;
+  uint32_t times = 1;
   int calls = 0, fail_at = -1, interrupt_after = -1, asked = 0;
   std::function<void()> inside;
   void* stream = nullptr;
@@ -37,7 +38,7 @@ extern "C" int enqueue_some(void* user, void* stream, int arm) {
   c.stream = stream;
   if (c.inside) c.inside();
   if (++c.calls == c.fail_at) return 7;
-  return hebe_sim_enqueue(stream, c.seconds[arm], c.watts[arm], 1, c.host);
+  return hebe_sim_enqueue(stream, &c.seconds[arm], &c.watts[arm], 1, c.times, c.host);
 }
 extern "C" int asked_to_stop(void* user) {
   auto& c = *static_cast<Caller*>(user);
@@ -160,8 +161,10 @@ TEST(CapiCallables, one_measurement_at_a_time) {
 TEST(CapiCallables, a_stream_is_good_for_nothing_after_its_measurement) {
   Caller caller;
   ASSERT_EQ(call(hebe_measure, caller).exit, 0);
-  EXPECT_EQ(hebe_sim_enqueue(caller.stream, 1e-3, 100, 1, 0), 2);
-  EXPECT_EQ(hebe_sim_enqueue(nullptr, 1e-3, 100, 1, 0), 2);
+  const double seconds = 1e-3, watts = 100;
+  EXPECT_EQ(hebe_sim_enqueue(caller.stream, &seconds, &watts, 1, 1, 0), 2);
+  EXPECT_EQ(hebe_sim_enqueue(nullptr, &seconds, &watts, 1, 1, 0), 2);
+  EXPECT_EQ(hebe_sim_enqueue(nullptr, nullptr, nullptr, 1, 1, 0), 2);
 }
 
 TEST(CapiCallables, a_number_is_taken_as_it_is_or_refused_by_its_name) {

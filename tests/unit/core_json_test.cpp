@@ -193,6 +193,24 @@ TEST(ParseJson, what_is_not_one_json_text_is_refused_with_its_place) {
   }
 }
 
+TEST(ParseJson, what_is_no_json_says_so_where_and_what_to_do) {
+  const std::pair<const char*, const char*> table[] = {
+      {"", "it is empty"},
+      {" \n\t", "it is empty"},
+      {R"({"a": [1, 2)", "it is not JSON: it ends in the middle of a value at byte 11"},
+      {R"("abc)", "it is not JSON: it ends in the middle of a value at byte 4"},
+      {"[1,]", "at byte 4"},
+      {"{} // no", "at byte 4"},
+      {"1e999", "number overflow"}};
+  for (const auto& [text, words] : table) {
+    const auto parsed = parse_json(text, "plan.json");
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_NE(parsed.error().what.find(words), std::string::npos) << parsed.error().what;
+    EXPECT_EQ(parsed.error().what.find("json.exception"), std::string::npos) << parsed.error().what;
+    EXPECT_FALSE(parsed.error().next.empty());
+  }
+}
+
 TEST(ParseJson, duplicate_names_are_refused_at_any_depth_and_named) {
   for (const char* text :
        {R"({"a":1,"a":1})", R"({"x":[{"b":0,"a":1,"a":2}]})", R"({"a":1,"c":{},"\u0061":2})"}) {

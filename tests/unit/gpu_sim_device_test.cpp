@@ -101,6 +101,29 @@ TEST(SimDevice, the_wrong_output_fault_changes_an_output_and_no_input) {
   EXPECT_NE(after[2], before[2]);
 }
 
+// Entries of a driver's queue, each of so many launches; how far the host's clock was moved.
+Nanos waited_for(std::size_t entries, std::uint32_t launches) {
+  test::SimGpu sim;
+  const TimedWork launch{Seconds(1e-4), Watts(200)};
+  auto graph = sim.device
+                   .external(
+                       [&](void* stream) {
+                         return enqueue_timed_work(stream, {&launch, 1}, launches, Seconds(0));
+                       },
+                       1)
+                   .value();
+  const auto from = sim.clock.now();
+  for (std::size_t i = 0; i < entries; ++i) EXPECT_TRUE(sim.device.replay(*graph));
+  return sim.clock.now() - from;
+}
+
+TEST(SimDevice, a_full_queue_makes_the_host_wait_and_a_graph_is_one_entry_of_it) {
+  EXPECT_EQ(waited_for(1024, 1), Nanos(0));
+  EXPECT_GT(waited_for(1025, 1), Nanos(0));
+  EXPECT_EQ(waited_for(1024, 20), Nanos(0));
+  EXPECT_GT(waited_for(1025, 20), Nanos(0));
+}
+
 TEST(SimDevice, a_case_without_declared_work_cannot_be_priced) {
   test::SimGpu sim;
   auto launch = sim.launches[0];

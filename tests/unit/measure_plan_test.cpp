@@ -180,7 +180,6 @@ TEST(Plan, an_order_of_another_length_than_the_pairs_is_refused) {
 }
 
 TEST(Plan, less_than_the_tiers_minimum_is_refused_by_the_minimum) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   struct Row {
     std::function<void(Plan&)> change;
     const char *what, *option;
@@ -191,8 +190,6 @@ TEST(Plan, less_than_the_tiers_minimum_is_refused_by_the_minimum) {
       {[](Plan& p) { p.pairs = -1; }, "needs at least 12 pairs", "--pairs"},
       {[](Plan& p) { p.window = Seconds(4.999); },
        "needs at least 5 s per window, 4.999 was asked for", "--batch-seconds"},
-      {[](Plan& p) { p.window = Seconds(kNan); }, "needs at least 5 s per window",
-       "--batch-seconds"},
       {[](Plan& p) { p.warm_up = Seconds(29); }, "needs at least 30 s of warm-up, 29 was asked for",
        "--warm-up-seconds"},
   };
@@ -209,6 +206,30 @@ TEST(Plan, less_than_the_tiers_minimum_is_refused_by_the_minimum) {
   auto enough = confirmation();
   EXPECT_TRUE(complete_plan(enough));
   EXPECT_EQ(enough.order.size(), 12U);
+}
+
+TEST(Plan, what_is_no_finite_number_is_told_as_such_and_no_other_tier_is_advised) {
+  for (const double wrong : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    for (int which = 0; which < 2; ++which) {
+      auto p = confirmation();
+      (which == 0 ? p.window : p.warm_up) = Seconds(wrong);
+      const auto status = complete_plan(p);
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().code, RefusalCode::bad_argument);
+      EXPECT_NE(status.error().what.find("no finite number"), std::string::npos)
+          << status.error().what;
+      EXPECT_EQ(status.error().next.find("smoke"), std::string::npos) << status.error().next;
+    }
+  }
+}
+
+TEST(Plan, the_tier_that_asks_for_least_is_not_advised_to_who_uses_it) {
+  auto p = confirmation();
+  p.tier = tier_named("smoke-v1").value();
+  p.pairs = 1;
+  const auto status = complete_plan(p);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().next, "raise --pairs to 2 or more");
 }
 
 TEST(Plan, more_than_can_be_meant_is_refused) {

@@ -11,12 +11,17 @@
 namespace hebe::measure {
 namespace {
 
+Status enqueue(void* stream, double each, double host) {
+  const gpu::TimedWork launch{Seconds(each), Watts(200)};
+  return gpu::enqueue_timed_work(stream, {&launch, 1}, 1, Seconds(host));
+}
+
 /// Work that somebody else's code enqueues, call by call: `each` on the GPU, `host` on the host.
 class Called : public testing::Test {
 protected:
   Result<Stretch> replayed(double each, double host) {
     const gpu::ExternalWork work = [each, host](void* stream) {
-      return gpu::enqueue_timed_work(stream, Seconds(each), Watts(200), 1, Seconds(host));
+      return enqueue(stream, each, host);
     };
     auto arms = prepare_external_arms(device_, {{{work, 1}, {work, 1}}}, true).value();
     auto stream = ReplayStream::make(device_, {arms.graphs[0].get(), arms.graphs[1].get()}).value();
@@ -57,7 +62,7 @@ protected:
     const gpu::ExternalWork work = [&](void* stream) {
       ++calls;
       const double host = wait > 0 && calls == 20 ? wait : calls <= late_calls_ ? late_host_ : late;
-      return gpu::enqueue_timed_work(stream, Seconds(now), Watts(200), 1, Seconds(host));
+      return enqueue(stream, now, host);
     };
     auto arms = prepare_external_arms(device_, {{{work, 1}, {work, 1}}}, true).value();
     now = each;
@@ -110,9 +115,7 @@ TEST_F(Slowed, a_host_that_is_late_for_every_replay_is_no_slower_board) {
 }
 
 TEST_F(Slowed, a_host_that_comes_back_to_a_gpu_with_nothing_to_do_has_let_it_wait) {
-  const gpu::ExternalWork work = [](void* stream) {
-    return gpu::enqueue_timed_work(stream, Seconds(0.01), Watts(200), 1, Seconds(1e-5));
-  };
+  const gpu::ExternalWork work = [](void* stream) { return enqueue(stream, 0.01, 1e-5); };
   auto arms = prepare_external_arms(device_, {{{work, 1}, {work, 1}}}, true).value();
   for (const double pause : {0.0, 1.0}) {
     auto stream = ReplayStream::make(device_, {arms.graphs[0].get(), arms.graphs[1].get()}).value();

@@ -75,6 +75,31 @@ TEST_F(Dispatch, finds_the_bucket_and_the_more_exact_row_first) {
   EXPECT_EQ(c->provenance, "measured");
 }
 
+TEST_F(Dispatch, a_number_of_sizes_that_no_row_has_is_a_bad_argument_and_no_missing_row) {
+  static int told = 0;
+  told = 0;
+  dispatch::on_missing([](const char*, const char*, void*) { ++told; }, nullptr);
+  ASSERT_TRUE(load(profile_of({row_of("a", "m<=1,n=64")})).ok);
+  const auto why = [](std::vector<std::int64_t> sizes, const char* dtype) {
+    auto miss = dispatch::Miss::no_row;
+    EXPECT_EQ(dispatch::find("matmul", sizes, dtype, &miss), nullptr);
+    const int found = hebe_dispatch_find("matmul", sizes.data(), sizes.size(), dtype, nullptr);
+    EXPECT_EQ(found, miss == dispatch::Miss::bad_argument ? -2 : 0);
+    return miss;
+  };
+  for (int i = 0; i < 2; ++i) { // not once
+    EXPECT_EQ(why({1}, "bf16"), dispatch::Miss::bad_argument);
+    EXPECT_EQ(why({1, 64, 64}, "bf16"), dispatch::Miss::bad_argument);
+    EXPECT_EQ(why({}, "bf16"), dispatch::Miss::bad_argument);
+  }
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(why({2, 64}, "bf16"), dispatch::Miss::no_row);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(why({1}, "fp8"), dispatch::Miss::no_row); // no row has that dtype
+  dispatch::unload();
+  EXPECT_EQ(why({1}, "bf16"), dispatch::Miss::no_row);
+}
+
 TEST_F(Dispatch, tells_of_a_missing_row_once_and_of_nothing_while_it_is_off) {
   static int told = 0;
   told = 0;
@@ -119,7 +144,7 @@ TEST_F(Dispatch, takes_no_null_for_a_name) {
   EXPECT_EQ(hebe_dispatch_find(nullptr, sizes, 2, "bf16", nullptr), 0);
   EXPECT_EQ(hebe_dispatch_find("matmul", nullptr, 2, "bf16", nullptr), 0);
   EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 2, nullptr, nullptr), 0);
-  EXPECT_EQ(hebe_dispatch_find("matmul", nullptr, 0, "bf16", nullptr), 0);
+  EXPECT_EQ(hebe_dispatch_find("matmul", nullptr, 0, "bf16", nullptr), -2);
   EXPECT_EQ(hebe_dispatch_dimensions(nullptr, "bf16", nullptr, 0), 0U);
   EXPECT_EQ(hebe_dispatch_dimensions("matmul", nullptr, nullptr, 0), 0U);
   EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 2, "bf16", nullptr), 1);
@@ -135,7 +160,7 @@ TEST_F(Dispatch, speaks_c) {
   ASSERT_EQ(hebe_dispatch_find("matmul", sizes, 2, "bf16", &choice), 1);
   EXPECT_STREQ(choice.name, "a");
   EXPECT_STREQ(choice.shape, "m<=4,n=64");
-  EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 1, "bf16", &choice), 0);
+  EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 1, "bf16", &choice), -2);
   hebe_dispatch_unload();
   EXPECT_EQ(hebe_dispatch_find("matmul", sizes, 2, "bf16", nullptr), 0);
 }
