@@ -319,7 +319,7 @@ TEST_F(StudyFiles, one_that_is_not_there_or_not_what_its_name_says_is_refused) {
   };
   EXPECT_EQ(code("abc"), RefusalCode::not_found);
   EXPECT_EQ(code(""), RefusalCode::bad_argument);
-  EXPECT_EQ(code((folder.path() / "none.json").string()), RefusalCode::io_failed);
+  EXPECT_EQ(code((folder.path() / "none.json").string()), RefusalCode::not_found);
   const auto forged = stored(repeated(3), std::string(64, 'a'));
   EXPECT_EQ(code("aaaa"), RefusalCode::digest_mismatch);
   EXPECT_EQ(code((forged / "analysis.json").string()), RefusalCode::digest_mismatch);
