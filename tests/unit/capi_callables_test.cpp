@@ -195,6 +195,40 @@ TEST(CapiCallables, a_number_is_taken_as_it_is_or_refused_by_its_name) {
   EXPECT_EQ(caller.calls, 0);
 }
 
+Told asked(decltype(&hebe_check) which, const Json& request) {
+  char* text = nullptr;
+  Told told;
+  told.exit = which(request.dump().c_str(), &text);
+  told.json = Json::parse(text);
+  hebe_free(text);
+  return told;
+}
+
+TEST(CapiCallables, a_request_is_checked_by_the_rules_that_measure_has_and_no_board_is_opened) {
+  const Json sound{{"data_root", untouched().string()}, {"device", "auto"}};
+  EXPECT_EQ(asked(hebe_check, sound).exit, 0); // with a GPU and without
+  for (const Json& wrong :
+       {Json{{"pairs", 1}}, Json{{"window_s", 0.1}}, Json{{"warm_up_s", -1}}, Json{{"pears", 3}},
+        Json{{"faults", {"nope"}}}, Json{{"faults", {"mig"}}}, Json{{"seed", "-1"}}}) {
+    Json request = sound;
+    request.update(wrong);
+    EXPECT_EQ(asked(hebe_check, request).exit, 2) << wrong;
+    request["device"] = "sim";
+    Caller caller;
+    if (!wrong.contains("faults") || wrong.at("faults").at(0) == "nope") {
+      EXPECT_EQ(asked(hebe_check, request).json, call(hebe_measure, caller, request).json) << wrong;
+    }
+  }
+}
+
+TEST(CapiCallables, a_placement_that_cannot_be_loaded_is_refused) {
+  EXPECT_EQ(asked(hebe_load_placement, {{"file", "/none"}}).code(), "not_found");
+  for (const Json& wrong :
+       {Json::object(), Json{{"file", ""}}, Json{{"file", "/none"}, {"driver", 3}},
+        Json{{"file", "/none"}, {"meters", {"nvml.power"}}}})
+    EXPECT_EQ(asked(hebe_load_placement, wrong).code(), "bad_argument") << wrong;
+}
+
 TEST(CapiCallables, what_is_no_request_is_refused_by_what_is_wrong_with_it) {
   Caller caller;
   EXPECT_NE(call(hebe_measure, caller, {{"pears", 3}}).json.dump().find("pears"),
