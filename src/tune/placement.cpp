@@ -180,6 +180,8 @@ Result<std::vector<HeldRow>> hold_placement(const Placement& placement, const Pl
     if (!held.rejected && !reasons.downgrade.empty())
       held.row.row = downgraded(p.row, reasons.downgrade);
     held.reasons.insert(held.reasons.end(), reasons.downgrade.begin(), reasons.downgrade.end());
+    // One that was downgraded before holds no better for it.
+    if (held.reasons.empty()) held.reasons = p.row.downgraded;
     out.push_back(std::move(held));
   }
   return out;

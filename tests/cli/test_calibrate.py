@@ -170,5 +170,9 @@ def test_a_placement_row_that_says_measured_and_was_downgraded_is_refused(hebe, 
     (tmp_path / "changed.json").write_text(json.dumps(out))
     done = hebe("calibrate", "placement", "--show", str(tmp_path / "changed.json"))
     assert done.returncode == 5 and "measured and was downgraded" in done.stderr, done.stderr
+    out["rows"][0].update(provenance="estimated")
+    (tmp_path / "before.json").write_text(json.dumps(out))
+    code, shown = hebe.json("calibrate", "placement", "--show", str(tmp_path / "before.json"))
+    assert code == 1 and shown["expired"][0]["reasons"] == ["driver was 1 and is 2"], shown
     done = hebe("calibrate", "placement", "--show", str(file), "--driver", "")
     assert done.returncode == 2 and "--driver is empty" in done.stderr, done.stderr
