@@ -121,7 +121,7 @@ def test_of_a_file_there_is_one_subject_with_one_digest(keyed):
         statement = sign(keyed.hebe, "--dry-run", subject=str(subject))[1]["statement"]
         other = [{"name": "other", "digest": {"sha256": "0" * 64}}]
         for change in (lambda s: s["subject"].extend(other), lambda s: s["subject"][0]["digest"].update(sha512="0" * 128),
-                       lambda s: s["subject"][0].update(uri="https://elsewhere")):
+                       lambda s: s["subject"][0].update(uri="elsewhere")):
             code, out = verify(keyed.hebe, foreign(keyed.hebe, statement, change), "--subject", str(subject))
             assert code == 5 and names(out) == [["subjects"]], out
         renamed = foreign(keyed.hebe, statement, lambda s: s["subject"][0].update(name="moved.html"))
